@@ -1,0 +1,1 @@
+"""What tests share: starting ranks, and cases that run on all of them."""
