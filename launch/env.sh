@@ -50,6 +50,9 @@ if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
 print(os.path.realpath(sys.executable))
 '
 
+# A traceback says it in its last line, all else in its first.
+reason() { if [[ $1 == Traceback* ]]; then tail -n 1 <<<"$1"; else head -n 1 <<<"$1"; fi; }
+
 find_python() {
     local candidate answer seen=''
     for candidate in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3 /usr/bin/python3}; do
@@ -58,9 +61,9 @@ find_python() {
             printf '%s\n' "$answer"
             return
         fi
-        seen+=$'\n'"  $candidate: $(tail -n 1 <<<"$answer")"
+        seen+=$'\n'"  $candidate: $(reason "$answer")"
     done
-    die "no Python of 3.11 or newer that can build extensions${PYTHON:+ at PYTHON=$PYTHON}.${seen:-}
+    die "no Python of 3.11 or newer that can build extensions${PYTHON:+: tried PYTHON=$PYTHON}${seen:-}
   Install one, or name it: PYTHON=/path/to/python3.12 launch/..."
 }
 
@@ -96,7 +99,7 @@ is_fresh() {
     [[ -f $VENV/stamp && -x $VENV/bin/python ]] || return 1
     [[ $(all_extras "$@") == "$(installed_extras)" ]] || return 1
     if [[ -n ${PYTHON:-} ]]; then
-        [[ $(find_python) == "$(cat "$VENV/base-python")" ]] || return 1
+        [[ $(find_python 2>/dev/null) == "$(cat "$VENV/base-python")" ]] || return 1
     fi
     [[ $(fingerprint) == "$(cat "$VENV/stamp")" ]]
 }
@@ -122,15 +125,17 @@ step() {
     exit 1
 }
 
+# Keeps an environment that works, unless PYTHON names another Python than it was made with.
 make_venv() {
-    local base
-    base=$(find_python)
-    if [[ -x $VENV/bin/python && $base == "$(cat "$VENV/base-python" 2>/dev/null)" ]] &&
-        "$VENV/bin/python" -I -c 'import pip' 2>/dev/null; then
-        return
-    fi
+    local base current
+    current=$(cat "$VENV/base-python" 2>/dev/null || true)
+    "$VENV/bin/python" -I -c 'import pip' 2>/dev/null || current=
+    base=$current
+    if [[ -z $current || -n ${PYTHON:-} ]]; then base=$(find_python); fi
+    rm -f "$VENV/stamp"
+    [[ $base != "$current" ]] || return 0
     say "using $base ($("$base" -V))"
-    rm -rf "$VENV"
+    rm -rf "$VENV" "$STATE/build/${VENV##*/}"
     step "making ${VENV##*/}" "$base" -m venv "$VENV"
     printf '%s\n' "$base" >"$VENV/base-python"
 }
@@ -149,7 +154,7 @@ pip_install() { "$VENV/bin/python" -I -m pip install --no-warn-script-location "
 install_package() {
     local extras
     local -a tools
-    extras=$(all_extras "$@" | paste -sd, | sed 's/^,//')
+    extras=$(all_extras "$@")
     mapfile -t tools < <(build_requirements)
     step "installing the build tools" pip_install "${tools[@]}" cmake ninja
     if [[ $MPI == system ]]; then
@@ -158,9 +163,9 @@ install_package() {
         step "building mpi4py with $(command -v mpicc)" pip_install \
             --no-binary=mpi4py --no-cache-dir --force-reinstall --no-deps mpi4py
     fi
-    step "building and installing rawcoll[$extras]" pip_install --no-build-isolation \
-        -C "build-dir=$STATE/build/${VENV##*/}" -e "$ROOT[$extras]"
-    all_extras "$@" >"$VENV/extras"
+    step "building and installing rawcoll[${extras//$'\n'/,}]" pip_install --no-build-isolation \
+        "--config-settings=build-dir=$STATE/build/${VENV##*/}" -e "$ROOT[${extras//$'\n'/,}]"
+    printf '%s\n' "$extras" >"$VENV/extras"
 }
 
 install() (
@@ -168,7 +173,6 @@ install() (
     : >"$LOG"
     check_compiler
     say "setting up ${VENV##*/} (${MPI} MPI); the details go to ${LOG#"$ROOT"/}"
-    rm -f "$VENV/stamp"
     make_venv
     install_package "$@"
     fingerprint >"$VENV/stamp"
