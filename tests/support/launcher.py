@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def mpirun(
             in_time = False
         finally:
             _kill_group(process)
+            _remove_shared_memory()
         done = subprocess.CompletedProcess(command, process.returncode, _text(out), _text(err))
     if not in_time:
         raise JobTimeout(f"{describe(done)}\nthe job did not end within {timeout:g} s: killed")
@@ -113,6 +115,31 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     # mpirun may be gone and a rank still there.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _remove_shared_memory() -> None:
+    """Remove the shared memory that MPICH leaves behind when its ranks are killed.
+
+    A segment that some process has mapped belongs to a job that runs; so does one made just now.
+    """
+    segments = [file for file in Path("/dev/shm").glob("mpich_shm_*") if _is_stale(file)]
+    if not segments:
+        return
+    mapped = ""
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            mapped += maps.read_text(errors="replace")
+    for file in segments:
+        if str(file) not in mapped:
+            file.unlink(missing_ok=True)
+
+
+def _is_stale(file: Path) -> bool:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return False
+    return status.st_uid == os.geteuid() and time.time() - status.st_ctime > 2.0
 
 
 def _text(file: tempfile._TemporaryFileWrapper[bytes]) -> str:
