@@ -6,8 +6,9 @@ Owns the order of steps (by round: the transfer, then what is done with it) and,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rawcoll.errors import ScheduleError
 from rawcoll.schedule.hazards import with_waits
@@ -30,14 +31,6 @@ Placed = tuple[int, int] | None
 """Where an OUTPUT unit of an included program is: (buffer, unit), or None for nowhere."""
 
 
-@dataclass(slots=True)
-class _Round:
-    sends: list[Send] = field(default_factory=list)
-    recvs: list[Recv] = field(default_factory=list)
-    native: Native | None = None
-    locals: list[Local] = field(default_factory=list)
-
-
 class Builder:
     """Collects what one rank does, round by round, in any order of rounds.
 
@@ -52,7 +45,10 @@ class Builder:
         self.nunits = nunits
         self._in_place = in_place
         self._scratch: list[Hold] = []
-        self._rounds: dict[int, _Round] = {}
+        self._sends: defaultdict[int, list[Send]] = defaultdict(list)
+        self._recvs: defaultdict[int, list[Recv]] = defaultdict(list)
+        self._locals: defaultdict[int, list[Local]] = defaultdict(list)
+        self._natives: dict[int, Native] = {}
         self._spans: dict[tuple[int, int, int], Span] = {}
 
     def units(self, nunits: int) -> None:
@@ -75,22 +71,22 @@ class Builder:
     def send(self, round: int, peer: int, span: Span) -> None:
         """In ``round``, send ``span`` to ``peer``. A span of no units is no message."""
         if span.start < span.stop:
-            self._round(round).sends.append(Send(peer, span))
+            self._sends[round].append(Send(peer, span))
 
     def recv(self, round: int, peer: int, span: Span) -> None:
         """In ``round``, receive ``span`` from ``peer``. A span of no units is no message."""
         if span.start < span.stop:
-            self._round(round).recvs.append(Recv(peer, span))
+            self._recvs[round].append(Recv(peer, span))
 
     def copy(self, round: int, src: Span, dst: Span) -> None:
         """After the transfer of ``round``, copy. Round -1 comes before all transfers."""
         if src.start < src.stop:
-            self._round(round).locals.append(Copy(src, dst))
+            self._locals[round].append(Copy(src, dst))
 
     def reduce(self, round: int, srcs: Iterable[Span], dst: Span, *, last: bool = False) -> None:
         """After the transfer of ``round``, reduce ``srcs`` (in rank order) into ``dst``."""
         if dst.start < dst.stop:
-            self._round(round).locals.append(Reduce(tuple(srcs), dst, last))
+            self._locals[round].append(Reduce(tuple(srcs), dst, last))
 
     def native(
         self,
@@ -108,10 +104,9 @@ class Builder:
         Raises:
             ScheduleError: the round has one already.
         """
-        entry = self._round(round)
-        if entry.native is not None:
+        if round in self._natives:
             raise ScheduleError(f"native: rank {self.spec.rank} round {round}: found a second one")
-        entry.native = Native(collective, ranks, src, dst, root, last, round)
+        self._natives[round] = Native(collective, ranks, src, dst, root, last, round)
 
     def include(
         self,
@@ -136,27 +131,26 @@ class Builder:
 
     def build(self) -> Program:
         """The program: rounds in order, each its transfer and then its local actions."""
+        self._check_natives()
         steps = with_waits(self._actions(), self._scratch)
         return Program(self.spec, self.nunits, steps, tuple(self._scratch), self._in_place)
 
-    def _round(self, round: int) -> _Round:
-        entry = self._rounds.get(round)
-        if entry is None:
-            entry = self._rounds[round] = _Round()
-        return entry
+    def _actions(self) -> Iterator[Action]:
+        messages = self._sends.keys() | self._recvs.keys()
+        for round in sorted(messages | self._natives.keys() | self._locals.keys()):
+            if round in messages:
+                sends, recvs = self._sends.get(round, ()), self._recvs.get(round, ())
+                yield Transfer(tuple(sends), tuple(recvs), round)
+            if round in self._natives:
+                yield self._natives[round]
+            yield from self._locals.get(round, ())
 
-    def _actions(self) -> Iterable[Action]:
-        for round in sorted(self._rounds):
-            entry = self._rounds[round]
-            if entry.native is not None:
-                if entry.sends or entry.recvs:
-                    raise ScheduleError(
-                        f"rank {self.spec.rank} round {round}: found messages beside a native step"
-                    )
-                yield entry.native
-            elif entry.sends or entry.recvs:
-                yield Transfer(tuple(entry.sends), tuple(entry.recvs), round)
-            yield from entry.locals
+    def _check_natives(self) -> None:
+        for round in self._natives:
+            if round in self._sends or round in self._recvs:
+                raise ScheduleError(
+                    f"rank {self.spec.rank} round {round}: found messages beside a native step"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from rawcoll.errors import ScheduleError
 from rawcoll.schedule.collectives import Collective, part_of, units_after
-from rawcoll.schedule.form import check_frame, check_names, check_rules, error_at, show_span
-from rawcoll.schedule.ops import INPUT, OUTPUT, SCRATCH, Native, Transfer, writes_of
-from rawcoll.schedule.program import Program, Schedule
+from rawcoll.schedule.form import check_frame, check_names, check_rules, error_at
+from rawcoll.schedule.ops import INPUT, OUTPUT, Native, Transfer
+from rawcoll.schedule.program import Program, Schedule, slot_sizes
 from rawcoll.schedule.races import check_races
 from rawcoll.schedule.simulate import Event, Join, Move, simulate
+from rawcoll.schedule.text import show_span
 from rawcoll.schedule.values import Values
 
 
@@ -228,18 +229,5 @@ def _proof(schedule: Schedule, events: list[Event], depth: int) -> Proof:
         transfers=max(map(len, wires)),
         messages=sum(isinstance(event, Move) for event in events),
         depth=depth,
-        scratch=max(sum(scratch_units(program)) for program in schedule.programs),
+        scratch=max(sum(slot_sizes(p, range(p.nunits + 1))) for p in schedule.programs),
     )
-
-
-def scratch_units(program: Program) -> list[int]:
-    """For each scratch slot, the most units that it ever holds."""
-    holds = list(program.scratch)
-    sizes = [hold.stop - hold.start for hold in holds]
-    for step in program.steps:
-        for span in writes_of(step.action):
-            if span.buffer >= SCRATCH:
-                slot = span.buffer - SCRATCH
-                holds[slot] = holds[slot].after_write(span.start, span.stop)
-                sizes[slot] = max(sizes[slot], holds[slot].stop - holds[slot].start)
-    return sizes

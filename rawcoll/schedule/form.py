@@ -24,6 +24,7 @@ from rawcoll.schedule.ops import (
     writes_of,
 )
 from rawcoll.schedule.program import Hold, Program, Schedule
+from rawcoll.schedule.text import show_span
 
 NATIVE_ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
@@ -40,12 +41,6 @@ def error_at(program: Program, index: int, fact: str, *peers: int) -> ScheduleEr
         round=round,
         peers=peers,
     )
-
-
-def show_span(span: Span) -> str:
-    """A span as messages name it: ``output[3:5]``, ``scratch0[3:5]``."""
-    names = {INPUT: "input", OUTPUT: "output"}
-    return f"{names.get(span.buffer, f'scratch{span.buffer - SCRATCH}')}[{span.start}:{span.stop}]"
 
 
 def check_frame(schedule: Schedule) -> Collective:

@@ -1,8 +1,11 @@
 """Derives what each step must wait for, from the spans that steps read and write.
 
-Owns an index from units to the last steps that touched them, and one vector clock a stream. The
-result is the transitive reduction: a wait that stream order or an earlier wait implies is left out.
-``check`` does not use this module; it proves the waits by other means.
+Owns an index from units to the last steps that touched them, and what each stream is known to be
+ordered after. The result is the transitive reduction: a wait that stream order or an earlier wait
+implies is left out. ``check`` does not use this module; it proves the waits by other means.
+
+Key terms: a *touch* is a read or a write; a *record* says, for a range of units that were always
+touched together, which step of each stream wrote and read them last.
 """
 
 from __future__ import annotations
@@ -23,21 +26,32 @@ from rawcoll.schedule.ops import (
 )
 from rawcoll.schedule.program import Hold
 
-_NSTREAMS = 2
 _NEVER = -1
+_UNBOUNDED = Hold(0, 1 << 62)
+"""What INPUT and OUTPUT hold: no write moves them."""
 
-_Touch = tuple[int, int, int, int]
-"""Last step that wrote on WIRE and on COMPUTE, last step that read on WIRE and on COMPUTE."""
-_UNTOUCHED: _Touch = (_NEVER, _NEVER, _NEVER, _NEVER)
+_Record = list[int]
+"""One past the last unit, then the steps that wrote on WIRE, wrote on COMPUTE, read on WIRE and
+read on COMPUTE last. Mutable, since a step changes one or two of them."""
+_STOP = 0
+_WRITE = 1
+_READ = 3
 
 
 def with_waits(actions: Iterable[Action], scratch: Sequence[Hold]) -> tuple[Step, ...]:
-    """Steps of the actions, in their order, each on its stream and with its waits."""
+    """Steps of the actions, in their order, each on its stream and with its waits.
+
+    Args:
+        actions: what one rank does.
+        scratch: initial hold of each slot.
+    """
     hazards = Hazards(scratch)
-    return tuple(
-        Step(action, stream := stream_of(action), hazards.waits(index, action, stream))
-        for index, action in enumerate(actions)
-    )
+    steps: list[Step] = []
+    for index, action in enumerate(actions):
+        stream = stream_of(action)
+        waits = hazards.waits(index, stream, reads_of(action), writes_of(action))
+        steps.append(Step(action, stream, waits))
+    return tuple(steps)
 
 
 class Hazards:
@@ -48,95 +62,99 @@ class Hazards:
     """
 
     def __init__(self, scratch: Sequence[Hold]) -> None:
-        self._buffers: dict[int, _Touches] = {}
-        self._holds = list(scratch)
-        self._known = [_NEVER] * _NSTREAMS
+        holds = [_UNBOUNDED] * SCRATCH + list(scratch)
+        self._buffers = [_Touches(hold.start, hold.stop) for hold in holds]
+        self._known = [_NEVER, _NEVER]
         """For each stream, the newest step of the other stream that it is ordered after."""
 
-    def waits(self, index: int, action: Action, stream: int) -> tuple[int, ...]:
-        """The steps of the other stream that step ``index`` must wait for, at most one."""
+    def waits(
+        self, index: int, stream: int, reads: Iterable[Span], writes: Iterable[Span]
+    ) -> tuple[int, ...]:
+        """The steps of the other stream that step ``index`` must wait for: none, or one."""
         other = COMPUTE if stream == WIRE else WIRE
-        newest = _NEVER
-        for span in reads_of(action):
-            newest = max(newest, self._touches(span).read(span, index, stream)[other])
-        for span in writes_of(action):
-            touch = self._written(span, index, stream)
-            newest = max(newest, touch[other], touch[other + _NSTREAMS])
+        buffers, newest = self._buffers, _NEVER
+        for span in reads:
+            found = buffers[span.buffer].read(span.start, span.stop, index, stream, other)
+            if found > newest:
+                newest = found
+        for span in writes:
+            found = buffers[span.buffer].write(span.start, span.stop, index, stream, other)
+            if found > newest:
+                newest = found
         if newest <= self._known[stream]:
             return ()
         self._known[stream] = newest
         return (newest,)
 
-    def _touches(self, span: Span) -> _Touches:
-        touches = self._buffers.get(span.buffer)
-        if touches is None:
-            touches = self._buffers[span.buffer] = _Touches()
-        return touches
-
-    def _written(self, span: Span, index: int, stream: int) -> _Touch:
-        """A write that moves a slot conflicts with whatever touched the slot before."""
-        touches = self._touches(span)
-        if span.buffer >= SCRATCH:
-            slot = span.buffer - SCRATCH
-            hold = self._holds[slot].after_write(span.start, span.stop)
-            if hold is not self._holds[slot]:
-                self._holds[slot] = hold
-                touches.merge()
-        return touches.write(span, index, stream)
-
 
 class _Touches:
-    """One buffer: ranges of units, and for each what touched it last.
+    """Touches of one buffer, as far as it holds units ``[start, stop)``."""
 
-    ``_starts[i]`` begins the range whose record is ``_records[i]``; it ends where the next begins.
-    """
+    __slots__ = ("_records", "_start", "_starts", "_stop")
 
-    def __init__(self) -> None:
-        self._starts = [0]
-        self._records = [_UNTOUCHED]
+    def __init__(self, start: int, stop: int) -> None:
+        self._start, self._stop = start, stop
+        self._starts = [start]
+        self._records: dict[int, _Record] = {start: [stop, _NEVER, _NEVER, _NEVER, _NEVER]}
+        """By first unit; together they cover what the buffer holds."""
 
-    def read(self, span: Span, index: int, stream: int) -> _Touch:
-        """Note a read; returns what touched the span before."""
-        first, stop = self._split(span)
-        found = _newest(self._records[first:stop])
-        for i in range(first, stop):
-            record = list(self._records[i])
-            record[_NSTREAMS + stream] = index
-            self._records[i] = (record[0], record[1], record[2], record[3])
-        return found
+    def read(self, start: int, stop: int, index: int, stream: int, other: int) -> int:
+        """Note a read; returns the newest write of the other stream that it must follow."""
+        newest = _NEVER
+        for record in self._covering(start, stop):
+            if record[_WRITE + other] > newest:
+                newest = record[_WRITE + other]
+            record[_READ + stream] = index
+        return newest
 
-    def write(self, span: Span, index: int, stream: int) -> _Touch:
-        """Note a write, after which older touches no longer matter; returns what came before."""
-        first, stop = self._split(span)
-        found = _newest(self._records[first:stop])
-        record = [_NEVER] * (2 * _NSTREAMS)
-        record[stream] = index
-        self._starts[first:stop] = [span.start]
-        self._records[first:stop] = [(record[0], record[1], record[2], record[3])]
-        return found
+    def write(self, start: int, stop: int, index: int, stream: int, other: int) -> int:
+        """Note a write; returns the newest touch of the other stream that it must follow.
 
-    def merge(self) -> None:
-        """Forget which unit was touched by what, not that it was."""
-        self._records = [_newest(self._records)]
-        self._starts = [0]
+        Touches before it no longer matter, since what follows the write follows them too. A write
+        that moves what the buffer holds conflicts with every touch there ever was.
+        """
+        if start >= stop:
+            return _NEVER
+        records = self._covering(start, stop) or list(self._records.values())
+        newest = _NEVER
+        for record in records:
+            newest = max(newest, record[_WRITE + other], record[_READ + other])
+        record = self._replaced(start, stop, records)
+        record[_WRITE + stream] = index
+        return newest
 
-    def _split(self, span: Span) -> tuple[int, int]:
-        """Cut at both ends of the span; returns the range of records that it covers."""
-        return self._cut(span.start), self._cut(span.stop)
+    def _covering(self, start: int, stop: int) -> Sequence[_Record]:
+        """The records of a span, cut so that they cover it exactly."""
+        record = self._records.get(start)
+        if record is not None and record[_STOP] == stop:
+            return (record,)
+        if start < self._start or stop > self._stop:
+            return ()  # A read of what is not there: the check refuses it.
+        first = self._cut(start)
+        return [self._records[at] for at in self._starts[first : self._cut(stop)]]
 
     def _cut(self, unit: int) -> int:
+        """Let a record begin at a unit; returns how many begin before it."""
         starts = self._starts
         at = bisect_left(starts, unit)
-        if at == len(starts) or starts[at] != unit:
+        if unit < self._stop and (at == len(starts) or starts[at] != unit):
+            left = self._records[starts[at - 1]]
+            self._records[unit] = left.copy()
+            left[_STOP] = unit
             starts.insert(at, unit)
-            self._records.insert(at, self._records[at - 1])
         return at
 
-
-def _newest(records: Sequence[_Touch]) -> _Touch:
-    if len(records) == 1:
-        return records[0]
-    if not records:
-        return _UNTOUCHED
-    a, b, c, d = zip(*records, strict=True)
-    return max(a), max(b), max(c), max(d)
+    def _replaced(self, start: int, stop: int, records: Sequence[_Record]) -> _Record:
+        """A fresh record of a span in place of those that it had."""
+        record = [stop, _NEVER, _NEVER, _NEVER, _NEVER]
+        if start < self._start or stop > self._stop:
+            self._start, self._stop = start, stop
+            self._starts, self._records = [start], {}
+        elif len(records) > 1:
+            first = bisect_left(self._starts, start)
+            gone = slice(first + 1, first + len(records))
+            for at in self._starts[gone]:
+                del self._records[at]
+            del self._starts[gone]
+        self._records[start] = record
+        return record

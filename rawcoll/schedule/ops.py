@@ -9,8 +9,11 @@ buffer; a *transfer* is the set of messages that progress together in one *round
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from rawcoll.schedule.frozen import slot_init
 
 INPUT: Final = 0
 OUTPUT: Final = 1
@@ -21,6 +24,7 @@ WIRE: Final = 0
 COMPUTE: Final = 1
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Span:
     """Units ``[start, stop)`` of a buffer, in the numbering of the whole array, also in scratch.
@@ -41,6 +45,7 @@ class Span:
         return self.stop - self.start
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Send:
     """The units of ``span`` go to rank ``peer``."""
@@ -49,6 +54,7 @@ class Send:
     span: Span
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Recv:
     """Units from rank ``peer`` arrive in ``span``."""
@@ -57,6 +63,7 @@ class Recv:
     span: Span
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """Messages that progress together: one NCCL group, one MPI ``Waitall``.
@@ -77,6 +84,7 @@ class Copy:
     dst: Span
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Reduce:
     """``dst`` becomes the reduction of ``srcs``, taken from left to right.
@@ -113,6 +121,7 @@ Local = Copy | Reduce
 Action = Transfer | Native | Copy | Reduce
 
 
+@slot_init
 @dataclass(frozen=True, slots=True)
 class Step:
     """An action, the stream it is ordered on, and the earlier steps that it waits for."""
@@ -124,14 +133,14 @@ class Step:
 
 def stream_of(action: Action) -> int:
     """The stream of an action: communication on WIRE, everything else on COMPUTE."""
-    return WIRE if isinstance(action, Transfer | Native) else COMPUTE
+    return WIRE if isinstance(action, (Transfer, Native)) else COMPUTE
 
 
-def reads_of(action: Action) -> tuple[Span, ...]:
+def reads_of(action: Action) -> Sequence[Span]:
     """The spans that an action reads."""
     match action:
         case Transfer():
-            return tuple(send.span for send in action.sends)
+            return [send.span for send in action.sends]
         case Copy():
             return (action.src,)
         case Reduce():
@@ -140,11 +149,11 @@ def reads_of(action: Action) -> tuple[Span, ...]:
             return () if action.src is None else (action.src,)
 
 
-def writes_of(action: Action) -> tuple[Span, ...]:
+def writes_of(action: Action) -> Sequence[Span]:
     """The spans that an action writes."""
     match action:
         case Transfer():
-            return tuple(recv.span for recv in action.recvs)
+            return [recv.span for recv in action.recvs]
         case Native():
             return () if action.dst is None else (action.dst,)
         case Copy() | Reduce():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from rawcoll.errors import InvalidArgument
-from rawcoll.schedule.ops import Step
+from rawcoll.schedule.ops import SCRATCH, Step, writes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,24 @@ class Partition:
         for start, count in zip(starts, counts, strict=False):
             boundaries += [start + cut for cut in _cuts(count, per_part, align)[1:]]
         return cls(tuple(boundaries))
+
+
+def slot_sizes(program: Program, offsets: Sequence[int]) -> list[int]:
+    """How large each scratch slot has to be: as the largest range that it ever holds.
+
+    Args:
+        program: what one rank does.
+        offsets: where each unit starts, and the last one ends: bytes, elements or units.
+    """
+    holds = list(program.scratch)
+    sizes = [offsets[hold.stop] - offsets[hold.start] for hold in holds]
+    for step in program.steps:
+        for span in writes_of(step.action):
+            if span.buffer >= SCRATCH:
+                slot = span.buffer - SCRATCH
+                holds[slot] = hold = holds[slot].after_write(span.start, span.stop)
+                sizes[slot] = max(sizes[slot], offsets[hold.stop] - offsets[hold.start])
+    return sizes
 
 
 def _cuts(count: int, nunits: int, align: int) -> list[int]:

@@ -10,7 +10,7 @@ it.
 
 from __future__ import annotations
 
-from rawcoll.schedule.form import error_at, show_span
+from rawcoll.schedule.form import error_at
 from rawcoll.schedule.ops import (
     COMPUTE,
     SCRATCH,
@@ -21,6 +21,7 @@ from rawcoll.schedule.ops import (
     writes_of,
 )
 from rawcoll.schedule.program import Hold, Program
+from rawcoll.schedule.text import show_span
 
 _STREAMS = (WIRE, COMPUTE)
 _NEVER = -1

@@ -7,12 +7,13 @@ rank; that the waits make them happen so on two streams is what ``races`` proves
 from __future__ import annotations
 
 from rawcoll.schedule.collectives import collective_of, units_before
-from rawcoll.schedule.form import error_at, show_span
+from rawcoll.schedule.form import error_at
 from rawcoll.schedule.natives import native_result
 from rawcoll.schedule.ops import INPUT, OUTPUT, SCRATCH, Copy, Native, Reduce, Span
 from rawcoll.schedule.program import Program, Schedule
 from rawcoll.schedule.simulate import Event, Join, Move
 from rawcoll.schedule.symbols import UNDEFINED, Repeated, Symbols
+from rawcoll.schedule.text import show_span
 
 
 class _Memory:
