@@ -1,0 +1,1 @@
+"""From a started job to calls: bootstrap, handshake, the communicator."""

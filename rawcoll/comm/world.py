@@ -1,0 +1,115 @@
+"""All ranks of a communicator in one process: cursors on one thread, no MPI.
+
+Owns the reference way to run a collective, for tests and for looking at algorithms: the same validation,
+plans, tables and cursors as on a real communicator, over the in-process transport. A schedule that cannot
+end is found at once, not by a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rawcoll.comm import calls
+from rawcoll.comm.calls import Bound, Place
+from rawcoll.comm.planner import AlgorithmLike, Planner
+from rawcoll.device.host import Memory
+from rawcoll.errors import TransportError, unknown_name
+from rawcoll.executor.cursor import Cursor
+from rawcoll.kernels.host import host_kernels
+from rawcoll.kernels.protocol import Kernels
+from rawcoll.transport.inproc import Switch
+
+Order = Callable[[Sequence[int]], int]
+"""Which of the ranks that can still move is stepped next."""
+
+
+class World:
+    """``nranks`` ranks in this process.
+
+    Args:
+        nranks: how many.
+        kernels: None: those of the host.
+    """
+
+    def __init__(self, nranks: int, kernels: Kernels | None = None) -> None:
+        self.nranks = nranks
+        self._kernels = host_kernels() if kernels is None else kernels
+        self._switch = Switch(nranks)
+        self._transports = [self._switch.transport(rank) for rank in range(nranks)]
+        self._planners = [Planner(rank, nranks) for rank in range(nranks)]
+        self._sequence = 0
+
+    def run(
+        self,
+        collective: str,
+        arguments: Sequence[dict[str, Any]],
+        algorithm: AlgorithmLike = "auto",
+        order: Order | None = None,
+    ) -> list[Any]:
+        """One collective on all ranks.
+
+        Args:
+            collective: name of the method of Communicator.
+            arguments: for each rank its arguments, but ``algorithm``, ``stream`` and ``async_op``.
+            algorithm: see Communicator.
+            order: picks who is stepped; None: one after the other.
+
+        Returns:
+            Each rank's result.
+
+        Raises:
+            TransportError: no rank can move.
+        """
+        bounds = [self._bound(collective, rank, given) for rank, given in enumerate(arguments)]
+        started = [self.start(rank, bound, algorithm) for rank, bound in enumerate(bounds)]
+        self._sequence += 1
+        run_all([cursor for cursor, _ in started], order)
+        return [bound.result for bound in bounds]
+
+    def start(
+        self, rank: int, bound: Bound, algorithm: AlgorithmLike = "auto"
+    ) -> tuple[Cursor, Memory]:
+        """A cursor of one rank, not yet stepped, and the scratch that it needs as long as it runs."""
+        plan = self._planners[rank].planned(bound.call, algorithm).plan
+        memory = Memory(plan.scratch_nbytes)
+        bases = plan.bases(bound.src, bound.dst, memory.address)
+        cursor = Cursor(plan, bases, self._transports[rank], self._kernels, self._sequence)
+        return cursor, memory
+
+    def _bound(self, collective: str, rank: int, arguments: dict[str, Any]) -> Bound:
+        if collective not in calls.BINDERS:
+            raise unknown_name("collective", collective, calls.BINDERS)
+        return calls.BINDERS[collective](Place(rank, self.nranks), **arguments)
+
+
+def run_all(cursors: Sequence[Cursor], order: Order | None = None) -> None:
+    """Step cursors until all have finished.
+
+    Raises:
+        TransportError: none of them can move.
+        RawcollError: what a cursor failed with.
+    """
+    stuck: set[int] = set()
+    while True:
+        open_ranks = [rank for rank, cursor in enumerate(cursors) if not cursor.finished]
+        if not open_ranks:
+            return
+        movable = [rank for rank in open_ranks if rank not in stuck]
+        if not movable:
+            raise TransportError(f"deadlock: found no rank that can move: {_state(cursors)}")
+        rank = movable[0] if order is None else order(movable)
+        if cursors[rank].step():
+            stuck.clear()
+        stuck.add(rank)
+        error = cursors[rank].error
+        if error is not None:
+            raise error
+
+
+def _state(cursors: Sequence[Cursor]) -> str:
+    return "; ".join(
+        f"rank {rank} round {cursor.round} waits for {cursor.missing}"
+        for rank, cursor in enumerate(cursors)
+        if not cursor.finished
+    )

@@ -1,0 +1,1 @@
+"""Where arrays live and where work is ordered: memory, streams and events, one module a device."""

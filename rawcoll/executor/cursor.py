@@ -1,0 +1,154 @@
+"""The cursor: one execution of a plan, resumable at any row, never blocking in a step.
+
+Two positions advance independently: the wire, with one transfer in flight at a time and in index order,
+and the kernels, which run on the stepping thread. So a transfer is posted before the reduction of the
+segment before it, and goes on beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from rawcoll.executor.plan import Bases, Plan
+from rawcoll.executor.table import WireRow
+from rawcoll.kernels.protocol import Kernels
+from rawcoll.transport.base import Pending, Prepared, Transport
+
+
+class Cursor:
+    """One execution of ``plan``.
+
+    Args:
+        plan: what to run.
+        bases: address of each slot; the memory must stay valid until the cursor has finished.
+        transport: carries the messages.
+        kernels: run the local rows.
+        tag: the same on all ranks, different from that of every other execution in flight.
+        after: an earlier execution that must finish first, or None.
+        prepared: one for each wire row, where its messages were prepared beforehand; else None.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        bases: Bases,
+        transport: Transport,
+        kernels: Kernels,
+        tag: int,
+        after: Cursor | None = None,
+        prepared: Sequence[Prepared] | None = None,
+    ) -> None:
+        self._plan = plan
+        self._bases = bases
+        self._transport = transport
+        self._kernels = kernels
+        self._tag = tag
+        self._after = after
+        self._prepared = prepared
+        self._wires = 0
+        self._locals = 0
+        self._pending: Pending | None = None
+        self._stepping = threading.Lock()
+        self._then: list[Callable[[BaseException | None], None]] = []
+        self.error: BaseException | None = None
+        self.finished = not plan.table.wire and not plan.table.local
+
+    def restart(self) -> None:
+        """Be at the beginning again. Only for a cursor that has finished well."""
+        self._wires = self._locals = 0
+        self.finished = not self._plan.table.wire and not self._plan.table.local
+
+    def free(self) -> None:
+        """Give prepared messages back. Only for a cursor that has finished well."""
+        for prepared in self._prepared or ():
+            prepared.free()
+
+    @property
+    def round(self) -> int | None:
+        """The round under way, or None before the first and after the last transfer."""
+        rows = self._plan.table.wire
+        return rows[self._wires].round if self._wires < len(rows) else None
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The peers whose messages of the present transfer are not complete."""
+        pending = self._pending
+        return () if pending is None else pending.missing()
+
+    def when_finished(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Call ``callback`` with the error or None, at once if the cursor has finished."""
+        with self._stepping:
+            if not self.finished:
+                self._then.append(callback)
+                return
+        callback(self.error)
+
+    def step(self) -> bool:
+        """Do all that can be done without waiting. Returns whether anything moved.
+
+        An error ends the cursor and is kept in ``error``; it is not raised here. Returns False when
+        another thread is stepping.
+        """
+        if not self._stepping.acquire(blocking=False):
+            return False
+        try:
+            if self.finished:
+                return False
+            return self._advance()
+        except BaseException as error:  # noqa: BLE001 - kept for whoever waits
+            self._finish(error)
+            return True
+        finally:
+            self._stepping.release()
+
+    def fail(self, error: BaseException) -> None:
+        """End the cursor with ``error``; its messages are abandoned."""
+        with self._stepping:
+            if not self.finished:
+                self._finish(error)
+
+    def _advance(self) -> bool:
+        if self._after is not None:
+            if not self._after.finished:
+                return False
+            self._after = None
+        wire, local = self._plan.table.wire, self._plan.table.local
+        moved = False
+        while True:
+            if self._pending is None and self._wires < len(wire):
+                row = wire[self._wires]
+                if row.need <= self._locals:
+                    self._pending = self._post(row)
+                    moved = True
+            ran = self._locals < len(local) and local[self._locals].need <= self._wires
+            if ran:
+                self._plan.run_local(local[self._locals], self._bases, self._kernels)
+                self._locals += 1
+                moved = True
+            if self._pending is not None:
+                if self._pending.test():
+                    self._pending = None
+                    self._wires += 1
+                    moved = True
+                elif not ran:
+                    return moved
+            elif not ran:
+                self._finish(None)
+                return True
+
+    def _post(self, row: WireRow) -> Pending:
+        if self._prepared is not None:
+            return self._prepared[self._wires].start()
+        if row.native is not None:
+            call = self._plan.native_call(row.native, self._bases)
+            return self._transport.native(call, blocking=False)
+        return self._transport.post(row.sends, row.recvs, self._bases, self._tag)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self.error = error
+        self._pending = None
+        self.finished = True
+        for callback in self._then:
+            callback(error)
+        self._then.clear()

@@ -1,0 +1,207 @@
+"""Messages over MPI through mpi4py, and MPI's own collectives.
+
+Two private duplicates of the caller's communicator: one for messages, one for MPI's collectives, so that
+neither meets the caller's traffic or the other. Larger messages than MPI's counts allow travel in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from mpi4py import MPI
+
+from rawcoll.errors import TransportError
+from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
+from rawcoll.transport.mpi_native import NativeCollectives
+
+_MAX_MESSAGE_NBYTES: Final = 1 << 30
+"""Below 2^31, beyond which a count of bytes does not fit every MPI's 32-bit count."""
+
+_from_address = MPI.memory.fromaddress
+_BYTE = MPI.BYTE
+
+
+class MpiTransport:
+    """One rank's end of an MPI communicator.
+
+    Args:
+        comm: a communicator that this object owns; freed by ``close``.
+        max_message_nbytes: size of the pieces of larger messages, the same on all ranks.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, max_message_nbytes: int = _MAX_MESSAGE_NBYTES) -> None:
+        self._comm = comm
+        self._collectives = NativeCollectives(comm)
+        self._max_nbytes = max_message_nbytes
+        self.rank: int = comm.rank
+        self.nranks: int = comm.size
+        self._isend = comm.Isend
+        self._irecv = comm.Irecv
+        self.max_tag: int = int(comm.Get_attr(MPI.TAG_UB))
+
+    def post(
+        self,
+        sends: Sequence[Message],
+        recvs: Sequence[Message],
+        bases: Sequence[int],
+        tag: int,
+    ) -> Pending:
+        """See Transport. Receives first: a message that finds its place open is not buffered."""
+        requests: list[MPI.Request] = []
+        peers: list[int] = []
+        try:
+            self._start(self._irecv, recvs, bases, tag, requests, peers)
+            self._start(self._isend, sends, bases, tag, requests, peers)
+        except MPI.Exception as error:
+            raise _transport_error("post", error, self.rank) from error
+        return MpiPending(requests, peers, self.rank)
+
+    def prepare(
+        self,
+        sends: Sequence[Message],
+        recvs: Sequence[Message],
+        bases: Sequence[int],
+        tag: int,
+    ) -> Prepared:
+        """See Transport: persistent requests."""
+        requests: list[MPI.Request] = []
+        peers: list[int] = []
+        self._start(self._comm.Recv_init, recvs, bases, tag, requests, peers)
+        self._start(self._comm.Send_init, sends, bases, tag, requests, peers)
+        return MpiPrepared(requests, peers, self.rank)
+
+    def prepare_native(self, ranks: tuple[int, ...]) -> None:
+        """See Transport."""
+        self._collectives.prepare(ranks)
+
+    def native(self, call: NativeCall, *, blocking: bool) -> Pending:
+        """See Transport."""
+        try:
+            request = self._collectives.start(call, blocking=blocking)
+        except MPI.Exception as error:
+            raise _transport_error(call.collective, error, self.rank) from error
+        return request
+
+    def close(self) -> None:
+        """Free the communicators. Collective."""
+        self._collectives.close()
+        self._comm.Free()
+
+    def _start(
+        self,
+        start: Callable[..., Any],
+        messages: Sequence[Message],
+        bases: Sequence[int],
+        tag: int,
+        requests: list[MPI.Request],
+        peers: list[int],
+    ) -> None:
+        """Start messages, in pieces where they are large; pieces match in order, like messages."""
+        limit = self._max_nbytes
+        for slot, offset, nbytes, peer in messages:
+            address = bases[slot] + offset
+            while nbytes > limit:
+                requests.append(start((_from_address(address, limit), limit, _BYTE), peer, tag))
+                peers.append(peer)
+                address += limit
+                nbytes -= limit
+            requests.append(start((_from_address(address, nbytes), nbytes, _BYTE), peer, tag))
+            peers.append(peer)
+
+
+class MpiPending:
+    """Requests under way, and the peer of each."""
+
+    __slots__ = ("_done", "_peers", "_rank", "_requests")
+
+    def __init__(self, requests: list[MPI.Request], peers: list[int], rank: int) -> None:
+        self._requests = requests
+        self._peers = peers
+        self._rank = rank
+        self._done = 0
+
+    def test(self) -> bool:
+        """See Pending. Tests the first open request only: that makes progress on all."""
+        requests, done = self._requests, self._done
+        try:
+            while done < len(requests):
+                if not requests[done].Test():
+                    self._done = done
+                    return False
+                done += 1
+        except MPI.Exception as error:
+            raise _transport_error("message", error, self._rank, self._peers[done]) from error
+        self._done = done
+        return True
+
+    def wait(self) -> None:
+        """See Pending."""
+        try:
+            MPI.Request.Waitall(self._requests)
+        except MPI.Exception as error:
+            raise _transport_error("message", error, self._rank) from error
+
+    def missing(self) -> tuple[int, ...]:
+        """See Pending."""
+        open_peers = (
+            peer
+            for request, peer in zip(self._requests, self._peers, strict=True)
+            if request != MPI.REQUEST_NULL and not request.Test()
+        )
+        return tuple(sorted(set(open_peers)))
+
+
+class MpiPrepared(MpiPending):
+    """Persistent requests; its own Pending while they are under way."""
+
+    __slots__ = ()
+
+    def start(self) -> Pending:
+        """See Prepared."""
+        self._done = 0
+        for request in self._requests:
+            request.Start()  # type: ignore[attr-defined]
+        return self
+
+    def free(self) -> None:
+        """See Prepared."""
+        for request in self._requests:
+            request.Free()
+
+
+def _transport_error(what: str, error: MPI.Exception, rank: int, *peers: int) -> TransportError:
+    text = f"{what}: MPI reported an error: found {error.Get_error_string()}, expected success"
+    return TransportError(text, rank=rank, peers=peers)
+
+
+def raw_collective(
+    comm: Any, collective: str, src: Any, dst: Any, op: str = "sum", root: int = 0
+) -> Callable[[], None]:
+    """MPI's own collective on numpy arrays, without any of rawcoll: a baseline for measurements.
+
+    Args:
+        comm: an mpi4py communicator.
+        collective: rawcoll's name of it.
+        src: the input, or None for in place.
+        dst: the output.
+        op: ``sum``, ``prod``, ``min`` or ``max``.
+        root: of rooted collectives.
+
+    Returns:
+        A callable that runs it once, blocking.
+    """
+    source = MPI.IN_PLACE if src is None else src
+    operation = {"sum": MPI.SUM, "prod": MPI.PROD, "min": MPI.MIN, "max": MPI.MAX}.get(op)
+    calls: dict[str, Callable[[], None]] = {
+        "all_reduce": lambda: comm.Allreduce(source, dst, operation),
+        "reduce": lambda: comm.Reduce(source if comm.rank == root or src is not None else dst, dst, operation, root),
+        "broadcast": lambda: comm.Bcast(dst, root),
+        "all_gather": lambda: comm.Allgather(source, dst),
+        "reduce_scatter": lambda: comm.Reduce_scatter_block(source, dst, operation),
+        "all_to_all": lambda: comm.Alltoall(source, dst),
+        "gather": lambda: comm.Gather(src if comm.rank != root else source, dst, root),
+        "scatter": lambda: comm.Scatter(src, dst, root),
+        "barrier": comm.Barrier,
+    }
+    return calls[collective]

@@ -1,0 +1,1 @@
+"""Which algorithm a call uses when the caller leaves it open."""
