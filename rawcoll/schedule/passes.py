@@ -11,6 +11,7 @@ split.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,8 +27,10 @@ from rawcoll.schedule.ops import (
     Local,
     Native,
     Reduce,
+    Send,
     Span,
     Transfer,
+    reads_of,
     writes_of,
 )
 from rawcoll.schedule.program import Program
@@ -76,32 +79,39 @@ class _Rewrite:
         steps = with_waits([*self._copies(), *actions], self._program.scratch)
         return replace(self._program, steps=steps, in_place=False)
 
-    def _rewritten(self, action: Action) -> list[Action]:
+    def _rewritten(self, action: Action) -> Sequence[Action]:
         match action:
             case Transfer():
-                sends = tuple(replace(send, span=self._whole(send.span)) for send in action.sends)
-                return [replace(action, sends=sends)]
+                sends = tuple(Send(send.peer, self._whole(send.span)) for send in action.sends)
+                return (Transfer(sends, action.recvs, action.round),)
             case Native():
-                return [
-                    replace(action, src=None if action.src is None else self._whole(action.src))
-                ]
+                src = None if action.src is None else self._whole(action.src)
+                return (replace(action, src=src),)
             case Copy() | Reduce():
-                return [*self._local(action)]
+                return self._local(action)
 
-    def _local(self, action: Local) -> list[Local]:
-        if not self._may_split(action.dst):
-            return [_with_operands(action, [self._whole(s) for s in _operands(action)], action.dst)]
-        edges = {action.dst.start, action.dst.stop}
-        for span in _operands(action):
-            edges.update(self._cuts(span))
+    def _local(self, action: Local) -> Sequence[Local]:
+        cuts = self._cuts(action)
+        if not cuts:
+            return (_with_spans(action, map(self._whole, reads_of(action)), action.dst),)
+        edges = (action.dst.start, *cuts, action.dst.stop)
         return [
-            _with_operands(
+            _with_spans(
                 action,
-                [self._whole(replace(s, start=a, stop=b)) for s in _operands(action)],
-                replace(action.dst, start=a, stop=b),
+                [self._whole(Span(src.buffer, a, b)) for src in reads_of(action)],
+                Span(action.dst.buffer, a, b),
             )
-            for a, b in pairwise(sorted(edges))
+            for a, b in pairwise(edges)
         ]
+
+    def _cuts(self, action: Local) -> list[int]:
+        """Where fresh units of an operand meet written ones, if the action may be cut there."""
+        mixed = [span for span in reads_of(action) if self._is_mixed(span)]
+        if not mixed or not self._may_split(action.dst):
+            return []
+        start, stop = action.dst.start, action.dst.stop
+        written = [state == _WRITTEN for state in self._state[start:stop]]
+        return [start + i for i in range(1, stop - start) if written[i] != written[i - 1]]
 
     def _may_split(self, dst: Span) -> bool:
         """A write that moves a slot's hold stays whole, or its second part would lose the first."""
@@ -109,14 +119,9 @@ class _Rewrite:
             return True
         return self._holds[dst.buffer - SCRATCH].contains(dst.start, dst.stop)
 
-    def _cuts(self, span: Span) -> list[int]:
-        """Where fresh units of a span meet written ones."""
-        if span.buffer != OUTPUT or not self._is_mixed(span):
-            return []
-        written = [state == _WRITTEN for state in self._state[span.start : span.stop]]
-        return [span.start + i for i in range(1, len(written)) if written[i] != written[i - 1]]
-
     def _is_mixed(self, span: Span) -> bool:
+        if span.buffer != OUTPUT:
+            return False
         return 0 < self._state.count(_WRITTEN, span.start, span.stop) < span.nunits
 
     def _whole(self, span: Span) -> Span:
@@ -125,7 +130,7 @@ class _Rewrite:
             return span
         self._check_defined(span)
         if self._state.count(_WRITTEN, span.start, span.stop) == 0:
-            return replace(span, buffer=INPUT)
+            return Span(INPUT, span.start, span.stop)
         for unit in range(span.start, span.stop):
             if self._state[unit] == _FRESH:
                 self._copy_first(unit)
@@ -175,13 +180,10 @@ class _Rewrite:
         )
 
 
-def _operands(action: Local) -> tuple[Span, ...]:
-    return (action.src,) if isinstance(action, Copy) else action.srcs
-
-
-def _with_operands(action: Local, srcs: list[Span], dst: Span) -> Local:
+def _with_spans(action: Local, srcs: Iterable[Span], dst: Span) -> Local:
     if isinstance(action, Copy):
-        return Copy(srcs[0], dst)
+        (src,) = srcs
+        return Copy(src, dst)
     return Reduce(tuple(srcs), dst, action.last)
 
 
