@@ -20,7 +20,7 @@ class BoundPlan:
     def __init__(self, runner: Runner, bound: Bound, algorithm: AlgorithmLike) -> None:
         self._runner = runner
         self._bound = bound
-        self._plan, self._cursor, self._memory = runner.bind(bound, algorithm)
+        self._plan, self._cursor, self._memory, self._tag = runner.bind(bound, algorithm)
         self._active = False
         self._closed = False
 
@@ -89,5 +89,5 @@ class BoundPlan:
             raise InvalidArgument("plan: closed: found a start after close()")
         if self._active:
             raise InvalidArgument("plan: active: found a start before the run before was waited for")
-        self._cursor.restart()
+        self._cursor.restart(self._tag)
         self._active = True

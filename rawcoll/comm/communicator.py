@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,20 @@ from rawcoll.comm.planner import AlgorithmLike, Planner
 from rawcoll.comm.point_to_point import PointToPoint
 from rawcoll.comm.runner import Runner, Surroundings
 from rawcoll.comm.signature import Exchange
+from rawcoll.comm.warm import WarmCall
 from rawcoll.config import Settings
 from rawcoll.device.arrays import NUMPY_DTYPES, dtype_from
 from rawcoll.device.host import Memory, Stream
 from rawcoll.errors import InvalidArgument, unknown_name
 from rawcoll.executor.engine import process_engine
-from rawcoll.executor.plan import Plan
 from rawcoll.kernels.host import host_kernels
 from rawcoll.topology import Topology
 
 ArrayLike = Any
 """numpy, or anything with DLPack, contiguous, in host memory."""
+
+_MOST_WARM: Final = 256
+
 
 class Communicator:
     """Collectives among the ranks of one job. Made by ``rawcoll.init`` and ``split``.
@@ -90,9 +93,9 @@ class Communicator:
         self._point_to_point = PointToPoint(
             self._transports[1],
             self._kernels,
-            lambda cursor: self._runner.wait(cursor, "point-to-point"),
+            lambda cursor, keep: self._runner.wait(cursor, "point-to-point", None, keep),
         )
-        self._warm: dict[tuple[Any, int, str, AlgorithmLike], Plan] = {}
+        self._warm: dict[tuple[Any, int, str, AlgorithmLike], WarmCall] = {}
         self._token = np.zeros(1, np.uint8)
 
     @property
@@ -153,18 +156,16 @@ class Communicator:
         Returns:
             ``out``, or ``x`` in place; the same bits on all ranks.
         """
-        if type(x) is np.ndarray and out is None and stream is None and not async_op:
-            plan = self._warm_plan(x, op, algorithm)
-            if plan is not None and x.flags.carray and codec is None:
-                runner = self._runner
-                runner.check_open()
-                address = self._address(x)
-                runner.execute(plan, address, address, runner.next_sequence())
+        if out is None and codec is None and stream is None and not async_op:
+            warm = self._take_warm(x, op, algorithm)
+            if warm is not None:
+                self._runner.rerun(warm, self._address(x))
+                self._warm[x.dtype, x.size, op, algorithm] = warm
                 return x
         _refuse_codec(codec, residual)
         bound = calls.all_reduce(self._place, x, out, op)
         result = self._runner.run(bound, algorithm, stream, async_op)
-        if out is None and isinstance(x, np.ndarray):
+        if out is None and type(x) is np.ndarray:
             self._remember(x, op, algorithm, bound)
         return result
 
@@ -212,7 +213,7 @@ class Communicator:
         Returns:
             ``out``, or ``x``.
         """
-        bound = calls.broadcast(self._place, x, out, root)
+        bound = calls.broadcast(self._place, x, root, out)
         return self._runner.run(bound, algorithm, stream, async_op)
 
     def all_gather(
@@ -443,19 +444,22 @@ class Communicator:
             traceback.print_exception(error)
             self.abort()
 
-    def _warm_plan(self, x: Any, op: str, algorithm: AlgorithmLike) -> Plan | None:
+    def _take_warm(self, x: Any, op: str, algorithm: AlgorithmLike) -> WarmCall | None:
+        """The warm call for these arguments. Taken out, so that no other thread runs it too."""
+        if type(x) is not np.ndarray or not x.flags.carray:
+            return None
         try:
-            return self._warm.get((x.dtype, x.size, op, algorithm))
+            return self._warm.pop((x.dtype, x.size, op, algorithm), None)
         except TypeError:  # an argument that does not hash is refused, with a message, by the long way
             return None
 
     def _remember(self, x: Any, op: str, algorithm: AlgorithmLike, bound: Bound) -> None:
-        """Keep the plan of a call in place where the next one finds it with one look-up."""
-        plan = self._runner.warm(bound, algorithm)
-        if plan is not None:
-            if len(self._warm) >= 256:
+        """Make the next call like this one a warm one."""
+        warm = self._runner.warm(bound, algorithm)
+        if warm is not None:
+            if len(self._warm) >= _MOST_WARM:
                 self._warm.clear()
-            self._warm[x.dtype, x.size, op, algorithm] = plan
+            self._warm[x.dtype, x.size, op, algorithm] = warm
 
     def _bound(self, collective: str, arrays: tuple[Any, ...], arguments: dict[str, Any]) -> Bound:
         if collective not in calls.BINDERS:

@@ -20,6 +20,7 @@ from rawcoll.comm.guard import Guard
 from rawcoll.comm.planner import AlgorithmLike, Planned, Planner
 from rawcoll.comm.scratch import ScratchPool
 from rawcoll.comm.signature import Exchange, fields_of
+from rawcoll.comm.warm import MOST_NBYTES, WarmCall
 from rawcoll.device.host import Memory, Stream
 from rawcoll.errors import CollectiveTimeout, InvalidArgument, RawcollError, TransportError
 from rawcoll.executor.cursor import Cursor
@@ -110,16 +111,24 @@ class Runner:
             return bound.result
         return self._enqueue(bound, plan, sequence, stream, async_op)
 
-    def warm(self, bound: Bound, algorithm: AlgorithmLike) -> Plan | None:
-        """The plan of a call, if ``execute`` alone may run it."""
-        if self._exchange is not None:
-            return None
+    def warm(self, bound: Bound, algorithm: AlgorithmLike) -> WarmCall | None:
+        """What ``rerun`` takes, if calls like this one may go that way."""
         plan = self._planner.planned(bound.call, algorithm).plan
-        return None if plan.table.has_native else plan
+        if self._exchange is not None or plan.table.has_native or plan.scratch_nbytes > MOST_NBYTES:
+            return None
+        memory = Memory(plan.scratch_nbytes)
+        bases = plan.bases(bound.src, bound.dst, memory.address)
+        cursor = Cursor(plan, bases, self._transport, self._kernels, 0)
+        return WarmCall(plan, cursor, bases, memory)
 
-    def next_sequence(self) -> int:
-        """The number of the call made now."""
-        return next(self._sequence)
+    def rerun(self, warm: WarmCall, address: int) -> None:
+        """Run a warm call on an array in place; returns when it is done."""
+        if self._refusal is not None:
+            raise self._refusal
+        sequence = next(self._sequence)
+        cursor = warm.rebind(address, sequence % _MIN_TAGS)
+        if not self._engine.drive(cursor, self._timeout_s) or cursor.error is not None:
+            self.wait(cursor, warm.plan.collective, sequence, warm)
 
     def execute(self, plan: Plan, src: int, dst: int, sequence: int) -> None:
         """Run a plan on the caller's thread; returns when it is done."""
@@ -130,8 +139,8 @@ class Runner:
         self.wait(cursor, plan.collective, sequence, memory)
         self._scratch.give_back(memory)
 
-    def bind(self, bound: Bound, algorithm: AlgorithmLike) -> tuple[Plan, Cursor, Memory]:
-        """A cursor that can be restarted, on its own scratch, with its messages prepared.
+    def bind(self, bound: Bound, algorithm: AlgorithmLike) -> tuple[Plan, Cursor, Memory, int]:
+        """A cursor that can be restarted, its own scratch and its tag; its messages are prepared.
 
         Raises:
             InvalidArgument: the algorithm has native steps, which cannot be prepared.
@@ -149,7 +158,7 @@ class Runner:
         cursor = Cursor(
             plan, bases, self._transport, self._kernels, tag, after=None, prepared=prepared
         )
-        return plan, cursor, memory
+        return plan, cursor, memory, tag
 
     def submit(self, cursor: Cursor) -> None:
         """Have a cursor stepped in the background."""

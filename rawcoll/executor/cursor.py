@@ -52,12 +52,14 @@ class Cursor:
         self._stepping = threading.Lock()
         self._then: list[Callable[[BaseException | None], None]] = []
         self.error: BaseException | None = None
-        self.finished = not plan.table.wire and not plan.table.local
+        self._empty = not plan.table.wire and not plan.table.local
+        self.finished = self._empty
 
-    def restart(self) -> None:
+    def restart(self, tag: int) -> None:
         """Be at the beginning again. Only for a cursor that has finished well."""
+        self._tag = tag
         self._wires = self._locals = 0
-        self.finished = not self._plan.table.wire and not self._plan.table.local
+        self.finished = self._empty
 
     def free(self) -> None:
         """Give prepared messages back. Only for a cursor that has finished well."""
