@@ -11,10 +11,12 @@ import sys
 import threading
 import traceback
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rawcoll.errors import BackendUnavailable
-from rawcoll.transport.mpi import MpiTransport
+
+if TYPE_CHECKING:
+    from rawcoll.transport.mpi import MpiTransport
 
 
 class Bootstrap(Protocol):
@@ -75,6 +77,9 @@ class MpiBootstrap:
 
     def transport(self) -> MpiTransport:
         """A transport on a private duplicate. Collective."""
+        # Its module starts MPI when imported, which `import rawcoll` must not.
+        from rawcoll.transport.mpi import MpiTransport
+
         return MpiTransport(self.comm.Dup())
 
     def split(self, color: int | None, key: int) -> MpiBootstrap | None:
