@@ -57,7 +57,9 @@ class RawcollError(Exception):
 
 
 def _rebuild(kind: type[RawcollError], message: str, fields: dict[str, Any]) -> RawcollError:
-    return kind(message, **fields)
+    error = kind(message)
+    vars(error).update(fields)  # whatever was set later too, such as notes
+    return error
 
 
 class InvalidArgument(RawcollError, ValueError):
