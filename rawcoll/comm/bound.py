@@ -36,6 +36,7 @@ class BoundPlan:
             InvalidArgument: the run before has not been waited for, or the plan is closed.
         """
         self._begin()
+        self._cursor.when_finished(self._keep_alive)
         self._runner.submit(self._cursor)
         return self
 
@@ -82,6 +83,9 @@ class BoundPlan:
     ) -> None:
         if error is None:
             self.close()
+
+    def _keep_alive(self, _error: BaseException | None) -> None:
+        """Nothing: the cursor holds this method, so the arrays outlast a run that nobody waits for."""
 
     def _begin(self) -> None:
         self._runner.check_open()

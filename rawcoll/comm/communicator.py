@@ -6,6 +6,7 @@ in ``runner``.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -76,6 +77,7 @@ class Communicator:
         self._timeout_s = timeout_s
         self._hook = hook
         self._closed = False
+        self._pid = os.getpid()
         self._topology = Topology(bootstrap.nodes())
         self._place = Place(bootstrap.rank, bootstrap.nranks)
         self._kernels = host_kernels()
@@ -409,21 +411,33 @@ class Communicator:
         Collective over this communicator. None for ranks that give None.
         """
         self._runner.check_open()
-        part = self._bootstrap.split(color, key)
+        with self._runner.watching("split"):
+            part = self._bootstrap.split(color, key)
         return None if part is None else Communicator(part, self._settings, self._timeout_s, None)
 
     def close(self) -> None:
-        """Wait for everything in flight and give all back. Collective, orderly, idempotent."""
+        """Wait for everything in flight and give all back. Collective, orderly, idempotent.
+
+        After a failed call local only: other ranks may never come.
+        """
+        if self._is_child():
+            raise InvalidArgument(
+                "communicator: found a forked child, expected the process that made it"
+            )
         if self._closed:
             return
         self._closed = True
+        if self._runner.has_failed:
+            return
         self._runner.close()
-        self._bootstrap.barrier()
-        for transport in self._transports:
-            transport.close()
+        with self._runner.watching("close"):
+            self._bootstrap.barrier()
+            for transport in self._transports:
+                transport.close()
+            self._bootstrap.close()
+        self._runner.end_watch()
         if self._hook is not None:
             self._hook.close()
-        self._bootstrap.close()
 
     def abort(self) -> None:
         """End the whole job now, from this rank alone, with a status that is not zero."""
@@ -438,11 +452,16 @@ class Communicator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
+        if self._is_child():  # which leaves the block too, and is none of the ranks
+            return
+        if error is None or (isinstance(error, SystemExit) and not error.code):
             self.close()
         elif self.nranks > 1:
             traceback.print_exception(error)
-            self.abort()
+            self._bootstrap.abort(_exit_status(error))
+
+    def _is_child(self) -> bool:
+        return os.getpid() != self._pid
 
     def _take_warm(self, x: Any, op: str, algorithm: AlgorithmLike) -> WarmCall | None:
         """The warm call for these arguments. Taken out, so that no other thread runs it too."""
@@ -465,6 +484,12 @@ class Communicator:
         if collective not in calls.BINDERS:
             raise unknown_name("collective", collective, calls.BINDERS)
         return calls.BINDERS[collective](self._place, *arrays, **arguments)
+
+
+def _exit_status(error: BaseException) -> int:
+    """What the job ends with: the status of ``sys.exit(status)``, else 1."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code if isinstance(code, int) else 1
 
 
 def _refuse_codec(codec: object, residual: object) -> None:

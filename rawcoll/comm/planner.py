@@ -101,6 +101,10 @@ class Planner:
             InvalidArgument: the algorithm is unknown or does not offer the collective.
             ScheduleError: its constraints are not met, or it does not prove.
         """
+        try:
+            hash(algorithm)
+        except TypeError:
+            algorithm = algorithm_from(algorithm)  # refuses it: what it takes is hashable
         return self._plans.get((call, algorithm), lambda: self._make(call, algorithm))
 
     def chosen(self, call: Call, algorithm: AlgorithmLike) -> Chosen:

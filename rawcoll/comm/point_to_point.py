@@ -27,11 +27,12 @@ class PointToPoint:
     Args:
         transport: used for nothing else.
         kernels: of the host.
-        wait: blocks until a cursor has finished, and raises its error.
+        wait: blocks until a cursor has finished, and raises its error; its second argument is what
+            owns the memory of the messages.
     """
 
     def __init__(
-        self, transport: Transport, kernels: Kernels, wait: Callable[[Cursor], None]
+        self, transport: Transport, kernels: Kernels, wait: Callable[[Cursor, object], None]
     ) -> None:
         self._transport = transport
         self._kernels = kernels
@@ -90,7 +91,7 @@ class PointToPoint:
             return
         rows = (WireRow(0, 0, tuple(group.sends), tuple(group.recvs), None),)
         plan = Plan.of("group", Table(rows, ()), DTYPES["uint8"], Op.SUM, self._place.nranks)
-        self._wait(Cursor(plan, group.bases, self._transport, self._kernels, 0))
+        self._wait(Cursor(plan, group.bases, self._transport, self._kernels, 0), group)
 
 
 class _Group:

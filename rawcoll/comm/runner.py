@@ -12,16 +12,18 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rawcoll.comm.calls import Bound
 from rawcoll.comm.guard import Guard
 from rawcoll.comm.planner import AlgorithmLike, Planned, Planner
+from rawcoll.comm.queued import Queued, ThroughStream
 from rawcoll.comm.scratch import ScratchPool
 from rawcoll.comm.signature import Exchange, fields_of
 from rawcoll.comm.warm import MOST_NBYTES, WarmCall
-from rawcoll.device.host import Memory, Stream
+from rawcoll.device.host import Memory, Stream, Task
 from rawcoll.errors import CollectiveTimeout, InvalidArgument, RawcollError, TransportError
 from rawcoll.executor.cursor import Cursor
 from rawcoll.executor.engine import Engine
@@ -81,7 +83,7 @@ class Runner:
         self._lock = threading.Lock()
         self._native: Cursor | None = None
         self._native_ranks: set[tuple[int, ...]] = set()
-        self._in_flight: set[Cursor] = set()
+        self._in_flight: dict[Cursor, Task] = {}
         self._abandoned: list[object] = []
         self._refusal: RawcollError | None = None
         os.register_at_fork(after_in_child=_refuse_in_child(weakref.ref(self)))
@@ -107,7 +109,7 @@ class Runner:
         if plan.table.has_native:
             return self._run_native(bound, plan, sequence, stream, async_op)
         if stream is None and not async_op:
-            self.execute(plan, bound.src, bound.dst, sequence)
+            self.execute(plan, bound.src, bound.dst, sequence, bound.keep)
             return bound.result
         return self._enqueue(bound, plan, sequence, stream, async_op)
 
@@ -128,15 +130,15 @@ class Runner:
         sequence = next(self._sequence)
         cursor = warm.rebind(address, sequence % _MIN_TAGS)
         if not self._engine.drive(cursor, self._timeout_s) or cursor.error is not None:
-            self.wait(cursor, warm.plan.collective, sequence, warm)
+            self._settle(cursor, warm.plan.collective, sequence, warm)
 
-    def execute(self, plan: Plan, src: int, dst: int, sequence: int) -> None:
+    def execute(self, plan: Plan, src: int, dst: int, sequence: int, keep: object) -> None:
         """Run a plan on the caller's thread; returns when it is done."""
         nbytes = plan.scratch_nbytes
         memory = self._scratch.take(nbytes)
         bases = plan.bases(src, dst, memory.address)
         cursor = Cursor(plan, bases, self._transport, self._kernels, sequence % _MIN_TAGS)
-        self.wait(cursor, plan.collective, sequence, memory)
+        self.wait(cursor, plan.collective, sequence, (memory, keep))
         self._scratch.give_back(memory)
 
     def bind(self, bound: Bound, algorithm: AlgorithmLike) -> tuple[Plan, Cursor, Memory, int]:
@@ -146,7 +148,10 @@ class Runner:
             InvalidArgument: the algorithm has native steps, which cannot be prepared.
         """
         self.check_open()
-        plan = self._planner.planned(bound.call, algorithm).plan
+        planned = self._planner.planned(bound.call, algorithm)
+        plan = planned.plan
+        if self._exchange is not None:
+            self._compare(self._exchange, bound, planned, next(self._sequence))
         if plan.table.has_native:
             raise InvalidArgument("plan: algorithm: found native steps, expected none (builtin)")
         memory = Memory(plan.scratch_nbytes)
@@ -173,12 +178,14 @@ class Runner:
             CollectiveTimeout: nothing moved within the time limit.
             TransportError: the library below failed.
         """
-        if not self._engine.drive(cursor, self._timeout_s):
+        try:
+            self._engine.drive(self._in_flight.get(cursor, cursor), self._timeout_s)
+        except BaseException as error:  # an interrupt: the messages are still under way
             self._abandoned.append((cursor, keep))
-            cursor.fail(self._timed_out(cursor, collective, sequence))
-        if cursor.error is not None:
-            self._fail(cursor.error, collective)
-            raise cursor.error
+            cursor.fail(error)
+            self._fail(error, collective)
+            raise
+        self._settle(cursor, collective, sequence, keep)
 
     def check_open(self) -> None:
         """Raise when the communicator can no longer be used."""
@@ -190,7 +197,19 @@ class Runner:
         for cursor in tuple(self._in_flight):
             self.wait(cursor, "close")
         self.refuse(InvalidArgument("communicator: closed: found a call after close()"))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a call has ended with an error, so that ranks may be at different points."""
+        return isinstance(self._refusal, TransportError)
+
+    def end_watch(self) -> None:
+        """Nothing blocks any more."""
         self._guard.close()
+
+    def watching(self, what: str) -> AbstractContextManager[None]:
+        """End the job when the block, which waits for other ranks, does not end in time."""
+        return self._guard.watching(what)
 
     def refuse(self, error: RawcollError) -> None:
         """From now on every call raises ``error``."""
@@ -217,7 +236,7 @@ class Runner:
         if before is not None:
             self.wait(before, plan.collective, sequence)
         assert row.native is not None
-        with self._guard.watching(plan.collective):
+        with self._guard.watching(f"builtin {plan.collective}"):
             call = plan.native_call(row.native, [bound.src, bound.dst])
             self._transport.native(call, blocking=True)
         return bound.result
@@ -240,11 +259,12 @@ class Runner:
             )
             if plan.table.has_native:
                 self._native = cursor
-            self._in_flight.add(cursor)
+            task = cursor if stream is None else ThroughStream(stream, cursor)
+            self._in_flight[cursor] = task
         collective = plan.collective
 
         def settled(error: BaseException | None) -> None:
-            self._in_flight.discard(cursor)
+            self._in_flight.pop(cursor, None)
             if error is None:
                 self._scratch.give_back(memory)
             else:
@@ -255,11 +275,24 @@ class Runner:
         if stream is None:
             self._engine.submit(cursor)
         else:
-            stream.enqueue(cursor)
+            expired = lambda: cursor.fail(self._timed_out(cursor, collective, sequence))  # noqa: E731
+            stream.enqueue(Queued(cursor, self._timeout_s, expired))
             self._engine.submit(stream)
-        wait = lambda found: self.wait(found, collective, sequence, bound.keep)  # noqa: E731
+        # Not bound.keep here: the Work lets go of it at the end, and ``settled`` keeps it after an error.
+        wait = lambda found: self.wait(found, collective, sequence)  # noqa: E731
         work = Work(cursor, bound.result, wait, bound.keep)
         return work if async_op else bound.result
+
+    def _settle(
+        self, cursor: Cursor, collective: str, sequence: int | None, keep: object
+    ) -> None:
+        """Raise what a cursor ended with; one that has not ended is out of time."""
+        if not cursor.finished:
+            self._abandoned.append((cursor, keep))
+            cursor.fail(self._timed_out(cursor, collective, sequence))
+        if cursor.error is not None:
+            self._fail(cursor.error, collective)
+            raise cursor.error
 
     def _timed_out(
         self, cursor: Cursor, collective: str, sequence: int | None
@@ -288,11 +321,11 @@ class Runner:
             refusal.__cause__ = error
             self._refusal = refusal
 
-    def _blocked_too_long(self, collective: str) -> None:
+    def _blocked_too_long(self, what: str) -> None:
         _log.critical(
-            "rank %d: builtin %s: no end: found %g s inside the library below, which cannot be "
+            "rank %d: %s: no end: found %g s inside the library below, which cannot be "
             "interrupted; ending the job",
-            self._transport.rank, collective, self._timeout_s,
+            self._transport.rank, what, self._timeout_s,
         )  # fmt: skip
         self._abort()
 

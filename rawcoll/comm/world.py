@@ -8,6 +8,7 @@ end is found at once, not by a time limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rawcoll.comm import calls
@@ -22,6 +23,21 @@ from rawcoll.transport.inproc import Switch
 
 Order = Callable[[Sequence[int]], int]
 """Which of the ranks that can still move is stepped next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A collective under way on all ranks.
+
+    Attributes:
+        cursors: one a rank, to be stepped until all have finished.
+        results: what each rank's call returns.
+        keep: owners of the memory in use.
+    """
+
+    cursors: list[Cursor]
+    results: list[Any]
+    keep: object
 
 
 class World:
@@ -61,13 +77,27 @@ class World:
         Raises:
             TransportError: no rank can move.
         """
-        bounds = [self._bound(collective, rank, given) for rank, given in enumerate(arguments)]
-        started = [self.start(rank, bound, algorithm) for rank, bound in enumerate(bounds)]
-        self._sequence += 1
-        run_all([cursor for cursor, _ in started], order)
-        return [bound.result for bound in bounds]
+        begun = self.begin(collective, arguments, algorithm)
+        run_all(begun.cursors, order)
+        return begun.results
 
-    def start(
+    def begin(
+        self,
+        collective: str,
+        arguments: Sequence[dict[str, Any]],
+        algorithm: AlgorithmLike = "auto",
+    ) -> Begun:
+        """One collective on all ranks, of which nothing has been done yet; see ``run``."""
+        bounds = [self._bound(collective, rank, given) for rank, given in enumerate(arguments)]
+        started = [self._start(rank, bound, algorithm) for rank, bound in enumerate(bounds)]
+        self._sequence += 1
+        return Begun(
+            [cursor for cursor, _ in started],
+            [bound.result for bound in bounds],
+            (bounds, [memory for _, memory in started]),
+        )
+
+    def _start(
         self, rank: int, bound: Bound, algorithm: AlgorithmLike = "auto"
     ) -> tuple[Cursor, Memory]:
         """A cursor of one rank, not yet stepped, and the scratch that it needs as long as it runs."""

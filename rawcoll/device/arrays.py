@@ -112,6 +112,10 @@ def _from_dlpack(argument: str, array: Any) -> HostArray:
         raise InvalidArgument(
             f"{argument}: not an array: found {type(array).__name__}, expected numpy or anything with DLPack"
         ) from None
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"{argument}: wrong device: found {type(array).__name__}: {error}, expected host memory"
+        ) from error
     if device_type not in HOST_DEVICES:
         raise InvalidArgument(
             f"{argument}: wrong device: found DLPack device type {device_type}, expected host memory"

@@ -48,7 +48,6 @@ class Memory:
         self.address = -(-base // ALIGNMENT) * ALIGNMENT
         self.nbytes = nbytes
 
-
     def array(self, dtype: np.dtype[Any], shape: int | Sequence[int]) -> npt.NDArray[Any]:
         """The memory as an array, which keeps it alive."""
         first = self.address - int(self._owner.ctypes.data)
@@ -56,18 +55,23 @@ class Memory:
 
 
 class Stream:
-    """A queue of tasks, run in order. Safe to use from any thread."""
+    """A queue of tasks, run in order. Safe to use from any thread.
+
+    A task that raises is over, and the stream goes on with the next one; the first such exception is
+    raised once, by the next ``synchronize`` of the stream or of an event in it.
+    """
 
     def __init__(self) -> None:
         self._tasks: deque[Task] = deque()
         self._stepping = threading.Lock()
+        self._error: BaseException | None = None
 
     def enqueue(self, task: Task) -> None:
         """Add a task at the end. It starts when all before it have finished."""
         self._tasks.append(task)
 
     def launch(self, function: Callable[[], None]) -> None:
-        """Add a call of ``function``; an exception of it is raised by whoever steps the stream."""
+        """Add a call of ``function``, on whatever thread comes to it."""
         self.enqueue(_HostFunction(function))
 
     def record_event(self) -> Event:
@@ -95,8 +99,15 @@ class Stream:
             self._stepping.release()
 
     def synchronize(self) -> None:
-        """Block the caller until the stream is empty."""
+        """Block the caller until the stream is empty; raises what went wrong in it."""
         step_until(self, lambda: self.finished)
+        self.raise_error()
+
+    def raise_error(self) -> None:
+        """Raise the exception that is kept, if any, and forget it."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def _advance(self) -> bool:
         moved = False
@@ -104,10 +115,11 @@ class Stream:
             task = self._tasks[0]
             try:
                 moved |= task.step()
-            except BaseException:
-                self._tasks.popleft()
-                raise
-            if not task.finished:
+                over = task.finished
+            except BaseException as error:  # noqa: BLE001 - kept for whoever synchronizes
+                self._error = self._error or error
+                over = True
+            if not over:
                 return moved
             self._tasks.popleft()
             moved = True
@@ -132,14 +144,18 @@ class Event:
             stream.enqueue(marker)
 
     def query(self) -> bool:
-        """Whether the marked point has been reached."""
-        return self._marker.finished
+        """Whether the marked point has been reached. Advances the stream, so that asking again helps."""
+        marker, stream = self._marker, self._stream
+        if stream is not None and not marker.finished:
+            stream.step()
+        return marker.finished
 
     def synchronize(self) -> None:
-        """Block the caller until the marked point has been reached."""
+        """Block the caller until the marked point has been reached; raises what went wrong before it."""
         marker, stream = self._marker, self._stream
         if stream is not None:
             step_until(stream, lambda: marker.finished)
+            stream.raise_error()
 
 
 def step_until(task: Task, reached: Callable[[], bool]) -> None:
@@ -161,17 +177,23 @@ class _Marker:
 
 
 class _EventWait:
-    """Holds up its stream until the event's state at the time of the call is reached."""
+    """Holds up its stream until the event's state at the time of the call is reached.
+
+    Steps the other stream meanwhile: nobody else may be doing so.
+    """
 
     def __init__(self, event: Event) -> None:
         self._marker = event._marker
+        self._stream = event._stream
 
     @property
     def finished(self) -> bool:
         return self._marker.finished
 
     def step(self) -> bool:
-        return self._marker.finished
+        if not self._marker.finished and self._stream is not None:
+            return self._stream.step()
+        return False
 
 
 class _HostFunction:

@@ -75,8 +75,9 @@ class Cursor:
     @property
     def missing(self) -> tuple[int, ...]:
         """The peers whose messages of the present transfer are not complete."""
-        pending = self._pending
-        return () if pending is None else pending.missing()
+        with self._stepping:  # MPI wants a request to be tested by one thread at a time
+            pending = self._pending
+            return () if pending is None else pending.missing()
 
     def when_finished(self, callback: Callable[[BaseException | None], None]) -> None:
         """Call ``callback`` with the error or None, at once if the cursor has finished."""

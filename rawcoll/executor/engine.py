@@ -98,7 +98,8 @@ class Engine:
 
     def _drop(self, task: Task) -> None:
         with self._changed:
-            if task in self._tasks:
+            # Asked again under the lock: it may have been given more to do and submitted meanwhile.
+            if task.finished and task in self._tasks:
                 self._tasks.remove(task)
 
     def _work(self) -> None:

@@ -8,7 +8,7 @@ affair.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any, Final
 
@@ -84,7 +84,6 @@ class NativeCollectives:
         self._all = tuple(range(comm.size))
         self._parent = comm
         self._comms: dict[tuple[int, ...], MPI.Intracomm] = {}
-        self._ops: dict[tuple[str, Op], MPI.Op] = {}
         self.prepare(self._all)
 
     def prepare(self, ranks: tuple[int, ...]) -> None:
@@ -101,7 +100,7 @@ class NativeCollectives:
     def start(self, call: NativeCall, *, blocking: bool) -> Pending:
         """Start one collective; complete on return with ``blocking``."""
         comm = self._comms[call.ranks]
-        starter = _Starter(comm, call, self._op(call), blocking)
+        starter = _Starter(comm, call, _operation(call.dtype, call.op), blocking)
         request = getattr(starter, call.collective)()
         pending = NativePending(request, starter.then, call.ranks)
         if blocking:
@@ -109,21 +108,18 @@ class NativeCollectives:
         return pending
 
     def close(self) -> None:
-        """Free communicators and operations. Collective."""
+        """Free the communicators. Collective."""
         for comm in self._comms.values():
             comm.Free()
-        for op in self._ops.values():
-            op.Free()
         self._comms.clear()
-        self._ops.clear()
 
-    def _op(self, call: NativeCall) -> MPI.Op:
-        if call.dtype.kind is not Kind.FLOAT or call.dtype.itemsize != 2:
-            return _OPS[call.op]
-        key = (call.dtype.name, call.op)
-        if key not in self._ops:
-            self._ops[key] = MPI.Op.Create(partial(_reduce_16_bit, call.dtype, key[1]), True)
-        return self._ops[key]
+
+@cache
+def _operation(dtype: DType, op: Op) -> MPI.Op:
+    """MPI's operation, or our own for 16-bit floats: one a process, for mpi4py has room for 32."""
+    if dtype.kind is not Kind.FLOAT or dtype.itemsize != 2:
+        return _OPS[op]
+    return MPI.Op.Create(partial(_reduce_16_bit, dtype, op), True)
 
 
 def _reduce_16_bit(dtype: DType, op: Op, given: Any, result: Any, _datatype: MPI.Datatype) -> None:
