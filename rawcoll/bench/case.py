@@ -107,7 +107,7 @@ class Pool:
         """How many calls get arrays of their own, ``most`` at most."""
         return max(1, min(most, self.nbytes // max(_stride(case), 1)))
 
-    def arrays(self, case: Case, place: int, *, in_place: bool) -> Arrays:
+    def arrays(self, case: Case, place: int, algorithm: str, *, in_place: bool) -> Arrays:
         """The arrays of the call at ``place``."""
         start = place * _stride(case)
         dtype = numpy_dtype(DTYPES[case.dtype])
@@ -117,7 +117,9 @@ class Pool:
         counts = case.counts
         if not in_place or not case.collective.in_place:
             return Arrays(send[: counts.send], recv[: counts.recv], in_place=False)
-        own = slice(case.rank * counts.count, (case.rank + 1) * counts.count)
+        # MPI's own reduce_scatter leaves the result at the start of the array.
+        part = 0 if algorithm == RAW and case.collective.parts_out else case.rank
+        own = slice(part * counts.count, (part + 1) * counts.count)
         return Arrays(
             recv[own] if case.collective.parts_in else recv,
             recv[own] if case.collective.parts_out else recv,
@@ -201,6 +203,8 @@ def _bind_raw(comm: Communicator, case: Case, arrays: Arrays) -> Call:
     from rawcoll.transport.mpi import raw_collective
 
     source, result = arrays.source, arrays.result
+    if arrays.in_place and case.collective.parts_out:
+        result = source
     if not case.collective.reduces:
         # MPI has no 16-bit floats; what is only moved may go as integers.
         source, result = bits_of(source), bits_of(result)

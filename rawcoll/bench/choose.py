@@ -82,10 +82,10 @@ def _names(collective: str, texts: Sequence[str]) -> dict[str, None]:
 
 
 def _choice(comm: Communicator, text: str, cases: Sequence[Case]) -> Choice:
-    _check_known(text)
     choice = Choice(text, {}, {})
     for case in cases:
         try:
+            _check_known(text)
             choice.plans[case] = plan_of(comm, case, text)
         except RawcollError as error:
             choice.refusals[case] = str(error)
@@ -93,7 +93,7 @@ def _choice(comm: Communicator, text: str, cases: Sequence[Case]) -> Choice:
 
 
 def _check_known(text: str) -> None:
-    """Refuse an unknown name now. Calls get the text itself, as a program would pass it."""
+    """Refuse what names no algorithm. Calls get the text itself, as a program would pass it."""
     from rawcoll.algorithms.catalog import algorithm_from
 
     if text not in ("auto", RAW):

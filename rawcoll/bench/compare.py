@@ -107,8 +107,10 @@ def _row(
     in_place = not options.out_of_place
     wrong = {choice.label: _wrong(comm, choice, case, pool, options) for choice in fitting}
     pool.reset(case)
-    arrays = pool.arrays(case, 0, in_place=in_place)
-    calls = [bind(comm, case, arrays, choice.label) for choice in fitting]
+    calls = [
+        bind(comm, case, pool.arrays(case, 0, label, in_place=in_place), label)
+        for label in (choice.label for choice in fitting)
+    ]
     width = calls_a_repeat(comm, calls)
     everyone = comm.mpi.allgather(interleaved(calls, comm.mpi.barrier, options.iters, width))
     times = {

@@ -7,12 +7,12 @@ from typing import Final
 
 from rawcoll.bench.compare import LIBRARY
 from rawcoll.bench.options import Options
-from rawcoll.bench.report_text import float_text, note
+from rawcoll.bench.report_text import note
 from rawcoll.bench.rows import Cell, ComparedRow, Comparison, busbw_gbps
 from rawcoll.bench.stats import geometric_mean
 
-_CELL_WIDTH: Final = len(" 12.34  1.23 [1.20, 1.26]")
-_BASE_WIDTH: Final = len(" 12.34")
+_CELL_WIDTH: Final = len("0.000123  1.23 [1.20, 1.26]")
+_BASE_WIDTH: Final = len("0.000123")
 _GAP: Final = "   "
 
 
@@ -36,7 +36,7 @@ def columns(table: Comparison) -> list[str]:
         width = _width(table, label)
         names += _GAP + f"{label:>{width}}"
         units += (
-            _GAP + f"{'GB/s' if label == table.baseline else ' GB/s ratio   interval ':>{width}}"
+            _GAP + f"{'GB/s' if label == table.baseline else 'GB/s ratio   interval  ':>{width}}"
         )
     return [names, units]
 
@@ -59,7 +59,7 @@ def _cell_text(row: ComparedRow, cell: Cell | None, *, is_baseline: bool) -> str
         return "-"
     if cell.wrong:
         return f"WRONG {cell.wrong}"
-    busbw = float_text(busbw_gbps(row.case, cell.seconds.value), 6)
+    busbw = f"{busbw_gbps(row.case, cell.seconds.value):8.3g}"
     if is_baseline or cell.speedup is None:
         return busbw
     ratio = cell.speedup

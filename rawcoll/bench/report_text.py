@@ -56,7 +56,7 @@ def header(
         f"device {d.device:2d} [{d.device_hex}] {d.name}"
         for d in devices
     ]
-    return [*lines, "#", *map(note, notes), *_columns(options.per_iteration)]
+    return [*lines, *map(note, notes), "#", *_columns(options.per_iteration)]
 
 
 def _columns(per_iteration: bool) -> list[str]:

@@ -83,7 +83,7 @@ def notes(run: Run, choice: Choice | None) -> list[str]:
     """What rawcoll adds to the header."""
     here = sum(d.hostname == run.devices[0].hostname for d in run.devices)
     lines = [
-        f"rawcoll {environment.package_version('rawcoll') or '(not installed)'}"
+        f"rawcoll {environment.package_version('rawcoll') or 'from a source tree'}"
         + (f", algorithm {choice.label}" if choice is not None else ""),
         environment.cores_line(here, environment.cores()),
     ]

@@ -66,7 +66,7 @@ def measure(
                 break
         pool.reset(case)
     else:
-        bind(comm, case, pool.arrays(case, 0, in_place=in_place), algorithm)()
+        bind(comm, case, pool.arrays(case, 0, algorithm, in_place=in_place), algorithm)()
     seconds, per_iteration = _time(comm, case, pool, algorithm, options, in_place)
     return Timing(seconds, wrong if checked else None, wrong_ranks, per_iteration)
 
@@ -79,7 +79,7 @@ def check(
     Returns:
         Wrong elements summed over ranks, and how many ranks had any.
     """
-    arrays = pool.arrays(case, 0, in_place=in_place)
+    arrays = pool.arrays(case, 0, algorithm, in_place=in_place)
     prepare(case, arrays)
     bind(comm, case, arrays, algorithm)()
     wrong = comm.mpi.allgather(wrong_elements(case, arrays))
@@ -88,7 +88,7 @@ def check(
 
 def warm_up(comm: Communicator, case: Case, pool: Pool, algorithm: str, options: Options) -> None:
     """The untimed calls of one size. Collective."""
-    call = bind(comm, case, pool.arrays(case, 0, in_place=False), algorithm)
+    call = bind(comm, case, pool.arrays(case, 0, algorithm, in_place=False), algorithm)
     for _ in range(options.warmup):
         call()
 
@@ -116,7 +116,7 @@ def _steps(
     """One function an iteration. What can be done before the clock starts is done here."""
     places = pool.places(case, options.iters * options.agg)
     calls = [
-        bind(comm, case, pool.arrays(case, place, in_place=in_place), algorithm)
+        bind(comm, case, pool.arrays(case, place, algorithm, in_place=in_place), algorithm)
         for place in range(places)
     ]
     order = cycle(calls)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from rawcoll.bench import options as o
 from rawcoll.bench.collectives import ALIASES, COLLECTIVES
 from rawcoll.cli.main import UsageError
+from rawcoll.errors import InvalidArgument
 
 NAME: Final = "bench"
 HELP: Final = "measure a collective, checked first, in nccl-tests' format"
@@ -196,7 +197,12 @@ def run(arguments: argparse.Namespace) -> int:
     from rawcoll.bench.run import run_benchmark
     from rawcoll.bench.session import Output
 
-    return run_benchmark(options, sys.argv, Output(_print_line, _progress(sys.stderr)))
+    output = Output(_print_line, _progress(sys.stderr))
+    try:
+        return run_benchmark(options, sys.argv, output)
+    except InvalidArgument as error:
+        # Options that only the ranks together can refuse; all of them do.
+        raise UsageError(str(error)) from error
 
 
 def _print_line(text: str) -> None:

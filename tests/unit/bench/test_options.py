@@ -76,7 +76,7 @@ def test_algorithms_split_at_commas_outside_parentheses() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,,b", "ring(", "ring)", "a)b("])
 def test_bad_algorithm_lists(text: str) -> None:
-    with pytest.raises(ValueError, match="algorithm|parentheses"):
+    with pytest.raises(ValueError, match=r"algorithm|parentheses"):
         o.parse_algorithms(text)
 
 

@@ -15,7 +15,7 @@ from rawcoll.bench.stats import (
 def test_percentiles_are_the_order_statistics_of_nccl_tests() -> None:
     stats = iteration_stats([float(value) for value in range(20, 0, -1)])
     assert (stats.min, stats.max, stats.mean) == (1.0, 20.0, 10.5)
-    # sorted[n/2]; sorted[ceil(n*p/100) - 1]
+    # The element at half the count, and the one that p per cent of all do not exceed.
     assert (stats.p50, stats.p95, stats.p99) == (11.0, 19.0, 20.0)
     assert stats.stdev == pytest.approx(33.25**0.5)
     assert stats.cv_pct == pytest.approx(100 * 33.25**0.5 / 10.5)
@@ -39,7 +39,7 @@ def test_ratios_are_paired_so_a_common_disturbance_cancels() -> None:
     assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
     shift = median_difference([d + 1 for d in disturbance], disturbance)
     assert (shift.value, shift.low, shift.high) == (1.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         median_ratio([1.0], [1.0, 2.0])
 
 
