@@ -11,7 +11,7 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -70,7 +70,7 @@ class Constraints:
 
 
 @runtime_checkable
-class Algorithm(Protocol):
+class Algorithm(Hashable, Protocol):
     """A way to carry out one or more collectives. A value: frozen, hashable, equal by value."""
 
     @property
@@ -94,7 +94,10 @@ class Algorithm(Protocol):
         """
 
     def rounds(self, collective: str, nranks: int) -> int:
-        """One more than the highest round of any rank, found without building the programs."""
+        """How many rounds there are, found without building the programs.
+
+        An uneven hierarchy may leave some of them without messages.
+        """
 
     def fitted(self, nbytes: int, nranks: int) -> Algorithm:
         """This algorithm with open parameters given values for an array of ``nbytes`` bytes."""
@@ -164,11 +167,15 @@ def _value_text(value: Any) -> str:
 
 
 def ranks_text(ranks: tuple[Any, ...]) -> str:
-    """Ranks joined by ``-``; nested tuples by ``/``, deeper ones by ``//``, and so on."""
+    """Ranks joined by ``-``; nested tuples by ``/``, deeper ones by ``//``, and so on.
+
+    A ``.`` stands for nothing, after the separator of a level that has one member only.
+    """
     height = _height(ranks)
     if height == 1:
         return "-".join(map(str, ranks))
-    return ("/" * (height - 1)).join(map(ranks_text, ranks))
+    members = [ranks_text(member) for member in ranks]
+    return ("/" * (height - 1)).join(members if len(members) > 1 else [*members, "."])
 
 
 def _height(ranks: Any) -> int:

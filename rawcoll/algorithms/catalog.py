@@ -135,18 +135,16 @@ def _ranks(text: str) -> tuple[int, ...]:
 
 
 def _levels(text: str) -> tuple[Any, ...]:
-    """Split at the longest run of slashes first: it separates the highest level."""
-    longest = max((len(run) for run in _slashes(text)), default=0)
-    if longest == 0:
-        return _ranks(text)
-    return tuple(_level(part, longest - 1) for part in text.split("/" * longest))
+    """The longest run of slashes separates the highest level."""
+    return _level(text, max((len(run) for run in _slashes(text)), default=0))
 
 
 def _level(text: str, nslashes: int) -> tuple[Any, ...]:
-    """One level that separates with ``nslashes`` slashes, however few members it has."""
+    """One level, which ``nslashes`` slashes separate; ``.`` is no member."""
     if nslashes == 0:
         return _ranks(text)
-    return tuple(_level(part, nslashes - 1) for part in text.split("/" * nslashes))
+    members = [member for member in text.split("/" * nslashes) if member != "."]
+    return tuple(_level(member, nslashes - 1) for member in members)
 
 
 def _slashes(text: str) -> list[str]:

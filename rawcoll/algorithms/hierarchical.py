@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from rawcoll.algorithms.base import Algorithm, Constraints, check_fits, start
@@ -42,7 +43,7 @@ from rawcoll.algorithms.levels import Levels, shape_of
 from rawcoll.algorithms.ring import Ring
 from rawcoll.schedule.builder import Placed
 from rawcoll.schedule.collectives import COLLECTIVES
-from rawcoll.schedule.ops import OUTPUT, Span, Step, Transfer
+from rawcoll.schedule.ops import OUTPUT, Span
 from rawcoll.schedule.program import Program, Spec
 
 _INSIDE_ROUNDS: Final = {"all_reduce": 2, "broadcast": 2, "reduce_scatter": 1, "all_gather": 1}
@@ -185,10 +186,12 @@ class _Member:
             buffer = self._reduce_inside(span, in_output=self._rank in ranks)
             buffers |= dict.fromkeys(ranks, buffer)
         for rail in self._rails:
-            parts = [self._part(r, buffers.get(r, OUTPUT)) for r in self._riders(rail.piece)]
-            # A part's buffer differs from rank to rank, and a message is cut where buffers change.
-            split = replace(rail, program=_by_parts(rail.program, self._width))
-            self._across(split, parts)
+            riders = self._riders(rail.piece)
+            parts = [self._part(rider, buffers.get(rider, OUTPUT)) for rider in riders]
+            # A message is cut where buffers change, which differs from rank to rank: where parts
+            # of a rail lie side by side, both ends agree only if each part goes by itself.
+            for taken in _one_by_one(parts) if _are_beside(riders) else [parts]:
+                self._across(rail, taken)
 
     def _reduce_inside(self, own: Span, *, in_output: bool) -> int:
         """Add up the mates' contributions in rank order; returns the buffer with the sum.
@@ -272,25 +275,12 @@ class _Member:
             yield _Rail(piece, owners, over.program(place))
 
 
-def _by_parts(program: Program, width: int) -> Program:
-    """The same program with a message for each part, so that both ends cut messages alike."""
-    return replace(program, steps=tuple(_step_by_parts(step, width) for step in program.steps))
+def _are_beside(riders: Sequence[int | None]) -> bool:
+    return any(a is not None and b == a + 1 for a, b in pairwise(riders))
 
 
-def _step_by_parts(step: Step, width: int) -> Step:
-    action = step.action
-    if not isinstance(action, Transfer):
-        return step
-    sends = tuple(
-        replace(send, span=part) for send in action.sends for part in _cut(send.span, width)
-    )
-    recvs = tuple(
-        replace(recv, span=part) for recv in action.recvs for part in _cut(recv.span, width)
-    )
-    return replace(step, action=Transfer(sends, recvs, action.round))
-
-
-def _cut(span: Span, width: int) -> Iterator[Span]:
-    """A span cut at multiples of ``width``."""
-    for first in range(span.start // width * width, span.stop, width):
-        yield Span(span.buffer, max(first, span.start), min(first + width, span.stop))
+def _one_by_one(parts: Sequence[list[Placed]]) -> Iterator[list[list[Placed]]]:
+    """The places of one part at a time, and nowhere for the others."""
+    nowhere: list[list[Placed]] = [[None] * len(part) for part in parts]
+    for number, part in enumerate(parts):
+        yield [*nowhere[:number], part, *nowhere[number + 1 :]]

@@ -119,8 +119,8 @@ class _Ring:
         ``in_output`` adds up in OUTPUT; otherwise in the slot that a segment arrived in, and only
         the rank's own block is written to OUTPUT.
         """
-        # In OUTPUT, a slot is free once its reduction has read it: two serve in turn. In a slot, the
-        # sum leaves s rounds after it arrived, and is overwritten a round later.
+        # In OUTPUT, a slot is free once its reduction has read it: two serve in turn. A sum in a
+        # slot leaves s rounds after it arrived, and is overwritten a round later.
         nslots = min(2, self._segments) if in_output else self._segments + 1
         nslots = min(nslots, self.nsteps * self._segments)
         slots = [self._builder.scratch() for _ in range(nslots)]
