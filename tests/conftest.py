@@ -18,6 +18,7 @@ settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+_FOLDER_MARKS = {"mpi": "mpi", "faults": "mpi", "gpu": "gpu"}
 _JOBS = pytest.StashKey[Jobs]()
 
 
@@ -31,6 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_JOBS] = Jobs()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark by folder, so that ``-m mpi`` and ``-m "not gpu"`` mean what they say."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in _FOLDER_MARKS:
+            item.add_marker(_FOLDER_MARKS[folder])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

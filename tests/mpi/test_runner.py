@@ -9,8 +9,6 @@ from support.cases import find_cases
 from support.jobs import JobSpec, Outcome, run_cases
 from support.launcher import JobTimeout
 
-pytestmark = pytest.mark.mpi
-
 BROKEN = Path(__file__).parent / "broken_cases.py"
 
 

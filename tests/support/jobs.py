@@ -73,7 +73,6 @@ def make_test(
     jobs = [JobSpec(file, n, case_timeout_s, tuple(sorted(env.items()))) for n in nranks]
     rows = [pytest.param(job, name, id=f"{job.nranks}-{name}") for job in jobs for name in names]
 
-    @pytest.mark.mpi
     @pytest.mark.parametrize(("job", "case"), rows)
     def test_case(job: JobSpec, case: str, mpi_jobs: Jobs) -> None:
         outcome = mpi_jobs.outcome(job, case)
