@@ -37,7 +37,6 @@ class Collective:
         after: the units that a rank's result has.
         reduces: whether contributions are combined.
         rooted: whether ``root`` has a meaning.
-        parts: whether units are numbered over the ranks' parts.
     """
 
     name: str

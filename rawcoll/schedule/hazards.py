@@ -118,7 +118,10 @@ class _Touches:
         records = self._covering(start, stop) or list(self._records.values())
         newest = _NEVER
         for record in records:
-            newest = max(newest, record[_WRITE + other], record[_READ + other])
+            if record[_WRITE + other] > newest:
+                newest = record[_WRITE + other]
+            if record[_READ + other] > newest:
+                newest = record[_READ + other]
         record = self._replaced(start, stop, records)
         record[_WRITE + stream] = index
         return newest

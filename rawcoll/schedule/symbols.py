@@ -14,6 +14,8 @@ from typing import Final
 UNDEFINED: Final = 0
 _SHOWN = 200
 """Longest text of an expression in a message."""
+_NESTED = 16
+"""Most parentheses inside each other in one; a ring of n ranks has n - 1."""
 
 
 class Repeated(ValueError):
@@ -61,8 +63,8 @@ class Symbols:
         return self._depths[number]
 
     def show(self, number: int) -> str:
-        """An expression as text, such as ``((0 + 1) + 2)`` for ranks 0, 1 and 2."""
-        text = self._show(number)
+        """An expression of ranks as text, such as ``((0 + 1) + 2)``; long ones are cut."""
+        text = self._show(number, _NESTED)
         return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
     def name(self, number: int) -> str:
@@ -72,13 +74,16 @@ class Symbols:
 
     def is_reordered(self, first: int, second: int) -> bool:
         """Whether two expressions differ somewhere by nothing but the order of operands."""
-        a, b = self._keys[first], self._keys[second]
-        if first == second or a[0] == "leaf" or b[0] == "leaf":
-            return False
-        left, right = _operands(a), _operands(b)
-        if sorted(left) == sorted(right):
-            return True
-        return len(left) == len(right) and any(map(self.is_reordered, left, right))
+        pairs = [(first, second)]
+        while pairs:
+            a, b = pairs.pop()
+            left, right = self._operands(a), self._operands(b)
+            if a == b or len(left) != len(right):
+                continue
+            if left and sorted(left) == sorted(right):
+                return True
+            pairs += zip(left, right, strict=True)
+        return False
 
     def _number(self, key: tuple[object, ...], contributions: int, depth: int) -> int:
         found = self._numbers.get(key)
@@ -89,20 +94,21 @@ class Symbols:
             self._depths.append(depth)
         return found
 
-    def _show(self, number: int) -> str:
+    def _operands(self, number: int) -> tuple[int, ...]:
+        """The operands of a reduction; none of a leaf."""
+        found = self._keys[number][-1]
+        return found if isinstance(found, tuple) else ()
+
+    def _show(self, number: int, nested: int) -> str:
         key = self._keys[number]
         if key[0] == "leaf":
             return str(key[1])
         if key[0] == "undefined":
             return "undefined"
         prefix = "" if key[0] == "reduce" else str(key[0])
-        return prefix + self._row(_operands(key))
+        return prefix + self._row(self._operands(number), nested)
 
-    def _row(self, operands: tuple[int, ...]) -> str:
-        return "(" + " + ".join(self.show(operand) for operand in operands) + ")"
-
-
-def _operands(key: tuple[object, ...]) -> tuple[int, ...]:
-    operands = key[1]
-    assert isinstance(operands, tuple)
-    return operands
+    def _row(self, operands: tuple[int, ...], nested: int = _NESTED) -> str:
+        if not nested:
+            return "(...)"
+        return "(" + " + ".join(self._show(each, nested - 1) for each in operands) + ")"
