@@ -92,6 +92,8 @@ class BoundPlan:
         if self._closed:
             raise InvalidArgument("plan: closed: found a start after close()")
         if self._active:
-            raise InvalidArgument("plan: active: found a start before the run before was waited for")
+            raise InvalidArgument(
+                "plan: active: found a start before the run before was waited for"
+            )
         self._cursor.restart(self._tag)
         self._active = True

@@ -60,7 +60,7 @@ class Place:
     nranks: int
 
 
-def all_reduce(place: Place, x: Any, out: Any = None, op: str = "sum") -> Bound:
+def all_reduce(_place: Place, x: Any, out: Any = None, op: str = "sum") -> Bound:
     """See Communicator.all_reduce."""
     operation = op_of(op)
     source = host_array("x", x, writeable=out is None)
@@ -106,9 +106,7 @@ def broadcast(place: Place, x: Any, root: int = 0, out: Any = None) -> Bound:
     return Bound(call, bound.src, bound.dst, out, bound.keep)
 
 
-def all_gather(
-    place: Place, x: Any, out: Any = None, counts: Sequence[int] | None = None
-) -> Bound:
+def all_gather(place: Place, x: Any, out: Any = None, counts: Sequence[int] | None = None) -> Bound:
     """See Communicator.all_gather."""
     source = host_array("x", x)
     parts = _parts(place, "counts", counts, source.count * place.nranks)
@@ -139,9 +137,7 @@ def reduce_scatter(
     source = host_array("x", x)
     parts = _parts(place, "counts", counts, source.count)
     if sum(parts) != source.count:
-        raise InvalidArgument(
-            f"counts: sum: found {sum(parts)}, expected x's count {source.count}"
-        )
+        raise InvalidArgument(f"counts: sum: found {sum(parts)}, expected x's count {source.count}")
     count = parts[place.rank]
     shape = _part_shape(place, source.shape, count) if counts is None else (count,)
     array, target = _result(x, out, shape, source.dtype, count)
@@ -165,7 +161,9 @@ def all_to_all(
     """See Communicator.all_to_all."""
     source = host_array("x", x)
     if (send_counts is None) != (recv_counts is None):
-        raise InvalidArgument("send_counts, recv_counts: found one of them, expected both or neither")
+        raise InvalidArgument(
+            "send_counts, recv_counts: found one of them, expected both or neither"
+        )
     sent = _parts(place, "send_counts", send_counts, source.count)
     if sum(sent) != source.count:
         raise InvalidArgument(
@@ -287,7 +285,9 @@ def _refuse_overlap(source: HostArray, target: HostArray, legal: str) -> None:
         source.address < target.address + target.nbytes
         and target.address < source.address + source.nbytes
     ):
-        raise InvalidArgument(f"out: overlaps x: found a partial overlap, expected none, or {legal}")
+        raise InvalidArgument(
+            f"out: overlaps x: found a partial overlap, expected none, or {legal}"
+        )
 
 
 def _parts(

@@ -403,7 +403,9 @@ class Communicator:
             dtype: element type.
             op, root, algorithm: as in the call.
         """
-        return explain(self._planner, collective, count, dtype_from("dtype", dtype), op, root, algorithm)
+        return explain(
+            self._planner, collective, count, dtype_from("dtype", dtype), op, root, algorithm
+        )
 
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same ``color``, ordered by ``key``, then rank.
@@ -469,7 +471,9 @@ class Communicator:
             return None
         try:
             return self._warm.pop((x.dtype, x.size, op, algorithm), None)
-        except TypeError:  # an argument that does not hash is refused, with a message, by the long way
+        except (
+            TypeError
+        ):  # an argument that does not hash is refused, with a message, by the long way
             return None
 
     def _remember(self, x: Any, op: str, algorithm: AlgorithmLike, bound: Bound) -> None:
@@ -494,4 +498,6 @@ def _exit_status(error: BaseException) -> int:
 
 def _refuse_codec(codec: object, residual: object) -> None:
     if codec is not None or residual is not None:
-        raise InvalidArgument("codec, residual: found a value, expected None: there are no codecs yet")
+        raise InvalidArgument(
+            "codec, residual: found a value, expected None: there are no codecs yet"
+        )

@@ -34,9 +34,7 @@ class Candidate:
     def __str__(self) -> str:
         if self.refusal:
             return f"{self.algorithm}: refused: {self.refusal}"
-        return (
-            f"{self.algorithm}: {self.rounds} rounds, at most {self.max_sent_nbytes} bytes sent by a rank"
-        )
+        return f"{self.algorithm}: {self.rounds} rounds, at most {self.max_sent_nbytes} bytes sent by a rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,7 @@ def explain(
     )
 
 
-def _call(
-    planner: Planner, collective: str, count: int, dtype: DType, op: str, root: int
-) -> Call:
+def _call(planner: Planner, collective: str, count: int, dtype: DType, op: str, root: int) -> Call:
     parts: tuple[int, ...] = ()
     if collective_of(collective).parts:
         share, rest = divmod(count, planner.nranks)

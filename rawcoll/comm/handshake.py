@@ -33,9 +33,7 @@ def check_launcher(nranks: int, library: str, environ: Mapping[str, str]) -> Non
     Raises:
         BackendUnavailable: launchers are seen, and none of them agrees with MPI.
     """
-    found = {
-        name: int(environ[name]) for name in LAUNCHERS if environ.get(name, "").isdigit()
-    }
+    found = {name: int(environ[name]) for name in LAUNCHERS if environ.get(name, "").isdigit()}
     if not found or nranks in found.values():
         return
     said = ", ".join(f"{name}={size} ({LAUNCHERS[name]})" for name, size in found.items())

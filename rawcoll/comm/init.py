@@ -39,7 +39,9 @@ def init(
     if device not in _DEVICES:
         raise unknown_name("device", device, _DEVICES)
     if device == "cuda":
-        raise BackendUnavailable("device: cuda: found no CUDA backend in this version, expected host")
+        raise BackendUnavailable(
+            "device: cuda: found no CUDA backend in this version, expected host"
+        )
     if mpi_comm is None:
         bootstrap = MpiBootstrap.from_world()
         check_launcher(bootstrap.nranks, library_version(), os.environ)

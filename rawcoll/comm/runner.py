@@ -283,9 +283,7 @@ class Runner:
         work = Work(cursor, bound.result, wait, bound.keep)
         return work if async_op else bound.result
 
-    def _settle(
-        self, cursor: Cursor, collective: str, sequence: int | None, keep: object
-    ) -> None:
+    def _settle(self, cursor: Cursor, collective: str, sequence: int | None, keep: object) -> None:
         """Raise what a cursor ended with; one that has not ended is out of time."""
         if not cursor.finished:
             self._abandoned.append((cursor, keep))
@@ -337,7 +335,9 @@ def _refuse_in_child(runner: weakref.ref[Runner]) -> Callable[[], None]:
         found = runner()
         if found is not None:
             found.refuse(
-                InvalidArgument("communicator: found a forked child, expected the process that made it")
+                InvalidArgument(
+                    "communicator: found a forked child, expected the process that made it"
+                )
             )
 
     return refuse

@@ -56,12 +56,12 @@ def host_array(argument: str, array: object, *, writeable: bool = False) -> Host
         InvalidArgument: not an array, not on the host, not contiguous, of another element type, or
             read-only where ``writeable`` is asked for.
     """
-    if isinstance(array, np.ndarray):
-        found = _from_numpy(argument, array)
-    else:
-        found = _from_dlpack(argument, array)
+    importer = _from_numpy if isinstance(array, np.ndarray) else _from_dlpack
+    found = importer(argument, array)
     if writeable and not found.writeable:
-        raise InvalidArgument(f"{argument}: read-only memory: found a read-only array, expected a writeable one")
+        raise InvalidArgument(
+            f"{argument}: read-only memory: found a read-only array, expected a writeable one"
+        )
     return found
 
 

@@ -116,7 +116,7 @@ class Stream:
             try:
                 moved |= task.step()
                 over = task.finished
-            except BaseException as error:  # noqa: BLE001 - kept for whoever synchronizes
+            except BaseException as error:  # kept for whoever synchronizes
                 self._error = self._error or error
                 over = True
             if not over:

@@ -99,7 +99,7 @@ class Cursor:
             if self.finished:
                 return False
             return self._advance()
-        except BaseException as error:  # noqa: BLE001 - kept for whoever waits
+        except BaseException as error:  # kept for whoever waits
             self._finish(error)
             return True
         finally:

@@ -149,7 +149,9 @@ class _Compiler:
         sources = (action.src,) if isinstance(action, Copy) else action.srcs
         srcs = tuple(self._place(span) for span in sources)
         self._written(action.dst)
-        count = self._layout.partition(action.dst.buffer).elements(action.dst.start, action.dst.stop)
+        count = self._layout.partition(action.dst.buffer).elements(
+            action.dst.start, action.dst.stop
+        )
         if not count:
             return
         kernel = Kernel.COPY
@@ -159,7 +161,11 @@ class _Compiler:
 
     def _messages(self, ends: tuple[Send, ...] | tuple[Recv, ...]) -> tuple[Message, ...]:
         messages = (
-            (*self._place(end.span), self._nbytes(end.span.buffer, end.span.start, end.span.stop), end.peer)
+            (
+                *self._place(end.span),
+                self._nbytes(end.span.buffer, end.span.start, end.span.stop),
+                end.peer,
+            )
             for end in ends
         )
         return tuple(message for message in messages if message[2])
@@ -197,9 +203,7 @@ class _Compiler:
         slot = span.buffer - SCRATCH
         hold = self._holds[slot].after_write(span.start, span.stop)
         self._holds[slot] = hold
-        self._scratch[slot] = max(
-            self._scratch[slot], self._nbytes(OUTPUT, hold.start, hold.stop)
-        )
+        self._scratch[slot] = max(self._scratch[slot], self._nbytes(OUTPUT, hold.start, hold.stop))
 
     def _place(self, span: Span) -> Place:
         boundaries = self._layout.partition(span.buffer).boundaries

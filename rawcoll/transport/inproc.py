@@ -137,7 +137,7 @@ class InprocTransport:
         """See Transport."""
         return _Repost(self, tuple(sends), tuple(recvs), tuple(bases), tag)
 
-    def prepare_native(self, ranks: tuple[int, ...]) -> None:
+    def prepare_native(self, ranks: tuple[int, ...]) -> None:  # noqa: ARG002 - see Transport
         """There is no library below.
 
         Raises:
@@ -147,7 +147,7 @@ class InprocTransport:
             "algorithm: builtin: found the in-process transport, expected one with a library below"
         )
 
-    def native(self, call: NativeCall, *, blocking: bool) -> Pending:
+    def native(self, call: NativeCall, *, blocking: bool) -> Pending:  # noqa: ARG002 - see Transport
         """See ``prepare_native``, which comes first and refuses."""
         raise BackendUnavailable(f"{call.collective}: found no library below")
 

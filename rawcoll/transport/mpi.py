@@ -38,7 +38,7 @@ class MpiTransport:
         self.nranks: int = comm.size
         self._isend = comm.Isend
         self._irecv = comm.Irecv
-        self.max_tag: int = int(comm.Get_attr(MPI.TAG_UB))
+        self.max_tag: int = int(comm.Get_attr(MPI.TAG_UB) or 0)
 
     def post(
         self,
@@ -100,13 +100,13 @@ class MpiTransport:
         """Start messages, in pieces where they are large; pieces match in order, like messages."""
         limit = self._max_nbytes
         for slot, offset, nbytes, peer in messages:
-            address = bases[slot] + offset
-            while nbytes > limit:
+            address, left = bases[slot] + offset, nbytes
+            while left > limit:
                 requests.append(start((_from_address(address, limit), limit, _BYTE), peer, tag))
                 peers.append(peer)
                 address += limit
-                nbytes -= limit
-            requests.append(start((_from_address(address, nbytes), nbytes, _BYTE), peer, tag))
+                left -= limit
+            requests.append(start((_from_address(address, left), left, _BYTE), peer, tag))
             peers.append(peer)
 
 
@@ -195,7 +195,9 @@ def raw_collective(
     operation = {"sum": MPI.SUM, "prod": MPI.PROD, "min": MPI.MIN, "max": MPI.MAX}.get(op)
     calls: dict[str, Callable[[], None]] = {
         "all_reduce": lambda: comm.Allreduce(source, dst, operation),
-        "reduce": lambda: comm.Reduce(source if comm.rank == root or src is not None else dst, dst, operation, root),
+        "reduce": lambda: comm.Reduce(
+            source if comm.rank == root or src is not None else dst, dst, operation, root
+        ),
         "broadcast": lambda: comm.Bcast(dst, root),
         "all_gather": lambda: comm.Allgather(source, dst),
         "reduce_scatter": lambda: comm.Reduce_scatter_block(source, dst, operation),

@@ -45,7 +45,9 @@ _from_address = MPI.memory.fromaddress
 class NativePending:
     """A collective under way, and what is left to do with its result."""
 
-    def __init__(self, request: MPI.Request, then: Callable[[], None], ranks: Sequence[int]) -> None:
+    def __init__(
+        self, request: MPI.Request, then: Callable[[], None], ranks: Sequence[int]
+    ) -> None:
         self._request = request
         self._then: Callable[[], None] | None = then
         self._ranks = tuple(ranks)
@@ -161,10 +163,14 @@ class _Starter:
     def reduce(self) -> MPI.Request:
         call = self._call
         if not call.dst_counts:
-            return self._run("Reduce", self._buffer(call.src, call.src_counts), None, self._op, self._root)
+            return self._run(
+                "Reduce", self._buffer(call.src, call.src_counts), None, self._op, self._root
+            )
         self._divided = sum(call.dst_counts)
         source = MPI.IN_PLACE if call.src == call.dst else self._buffer(call.src, call.src_counts)
-        return self._run("Reduce", source, self._buffer(call.dst, call.dst_counts), self._op, self._root)
+        return self._run(
+            "Reduce", source, self._buffer(call.dst, call.dst_counts), self._op, self._root
+        )
 
     def broadcast(self) -> MPI.Request:
         call = self._call
@@ -193,13 +199,19 @@ class _Starter:
             dst = self._copied.address
         target = self._buffer(dst, (self._divided,))
         return self._run(
-            "Reduce_scatter", self._buffer(call.src, call.src_counts), target, list(call.src_counts), self._op
+            "Reduce_scatter",
+            self._buffer(call.src, call.src_counts),
+            target,
+            list(call.src_counts),
+            self._op,
         )
 
     def all_to_all(self) -> MPI.Request:
         call = self._call
         return self._run(
-            "Alltoallv", self._parts(call.src, call.src_counts), self._parts(call.dst, call.dst_counts)
+            "Alltoallv",
+            self._parts(call.src, call.src_counts),
+            self._parts(call.dst, call.dst_counts),
         )
 
     def gather(self) -> MPI.Request:
@@ -242,4 +254,3 @@ class _Starter:
         memory = _from_address(address, sum(counts) * self._call.dtype.itemsize)
         displacements = list(accumulate(counts, initial=0))[:-1]
         return [memory, list(counts), displacements, self._datatype]
-
