@@ -77,8 +77,12 @@ def capture() -> dict[str, Any]:
     """This process's environment, as JSON takes it. MPI must be running."""
     from rawcoll.comm.bootstrap import library_version
 
+    return {"mpi": library_version(), **capture_without_mpi()}
+
+
+def capture_without_mpi() -> dict[str, Any]:
+    """The same without the MPI library's version."""
     return {
-        "mpi": library_version(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
         "affinity": sorted(os.sched_getaffinity(0)),
