@@ -104,6 +104,12 @@ def package_version(package: str) -> str | None:
         return None
 
 
+def versions_line(captured: Mapping[str, Any]) -> str:
+    """What ran the measurement, from ``capture``."""
+    numpy = captured["packages"].get("numpy")
+    return f"{captured['mpi']}; Python {captured['python']}, numpy {numpy}"
+
+
 def cores_line(ranks_here: int, ncores: int) -> str:
     """How many ranks share how many cores of this host."""
     much = ": oversubscribed, so times hold waiting for a core" if ranks_here > ncores else ""

@@ -85,6 +85,7 @@ def notes(run: Run, choice: Choice | None) -> list[str]:
     lines = [
         f"rawcoll {environment.package_version('rawcoll') or 'from a source tree'}"
         + (f", algorithm {choice.label}" if choice is not None else ""),
+        environment.versions_line(environment.capture()),
         environment.cores_line(here, environment.cores()),
     ]
     if run.options.mmap_threshold is not None:

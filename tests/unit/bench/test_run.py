@@ -29,7 +29,8 @@ SMALL = Options(min_nbytes=64, max_nbytes=4096, step_factor=8, iters=2)
 def fake_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     """No MPI, and any name is an algorithm."""
     monkeypatch.setattr(choose_module, "_check_known", lambda text: None)
-    monkeypatch.setattr(environment, "capture", lambda: {"mpi": "none"})
+    captured = {"mpi": "No MPI 1.0", "python": "3.11", "packages": {"numpy": "2.0"}}
+    monkeypatch.setattr(environment, "capture", lambda: captured)
     monkeypatch.delenv("NCCL_TESTS_MIN_BW", raising=False)
 
 
@@ -103,6 +104,7 @@ def test_one_block_an_algorithm_in_order(run_ranks: RunRanks) -> None:
     assert [block["program"] for block in parse(lines)] == ["all_reduce_perf"] * 2
     said = [line for line in lines if ", algorithm " in line]
     assert [line.rpartition(" ")[2] for line in said] == ["ring", "tree"]
+    assert lines.count("# rawcoll: No MPI 1.0; Python 3.11, numpy 2.0") == 2
     assert any("ring!, schedule d1, wire bytes sent per rank 16" in line for line in lines)
 
 
