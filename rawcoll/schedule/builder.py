@@ -7,6 +7,7 @@ Owns the order of steps (by round: the transfer, then what is done with it) and,
 from __future__ import annotations
 
 from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -185,6 +186,7 @@ class _Inclusion:
         self._offset = offset
         self._last = last
         self._runs = _runs_of(program, place)
+        self._starts = [run.start for run in self._runs]
         self._slots: dict[tuple[int, int], int] = {}
 
     def run(self) -> None:
@@ -242,8 +244,11 @@ class _Inclusion:
 
     def _pieces(self, spans: tuple[Span, ...]) -> Iterable[tuple[Span, ...]]:
         """Spans of the same units, renamed run by run."""
-        for number, run in enumerate(self._runs):
-            start, stop = max(run.start, spans[0].start), min(run.stop, spans[0].stop)
+        first, end = spans[0].start, spans[0].stop
+        number = max(0, bisect_right(self._starts, first) - 1)
+        while number < len(self._runs) and self._runs[number].start < end:
+            run = self._runs[number]
+            start, stop = max(run.start, first), min(run.stop, end)
             if start < stop:
                 yield tuple(
                     self._builder.span(
@@ -251,6 +256,7 @@ class _Inclusion:
                     )
                     for span in spans
                 )
+            number += 1
 
     def _buffer(self, buffer: int, number: int) -> int:
         run = self._runs[number]
