@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-IN_RANK = "RAWCOLL_TEST_RANK"
+IN_RANK = "MPI_CASES_RANK"
 
 
 class SkipCase(Exception):
