@@ -142,8 +142,8 @@ class Communicator:
         out: ArrayLike | None = None,
         op: str = "sum",
         algorithm: AlgorithmLike = "auto",
-        codec: None = None,
-        residual: None = None,
+        codec: object = None,
+        residual: object = None,
         stream: Stream | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -158,13 +158,13 @@ class Communicator:
         Returns:
             ``out``, or ``x`` in place; the same bits on all ranks.
         """
-        if out is None and codec is None and stream is None and not async_op:
+        _refuse_codec(codec, residual)
+        if out is None and stream is None and not async_op:
             warm = self._take_warm(x, op, algorithm)
             if warm is not None:
                 self._runner.rerun(warm, self._address(x))
                 self._warm[x.dtype, x.size, op, algorithm] = warm
                 return x
-        _refuse_codec(codec, residual)
         bound = calls.all_reduce(self._place, x, out, op)
         result = self._runner.run(bound, algorithm, stream, async_op)
         if out is None and type(x) is np.ndarray:

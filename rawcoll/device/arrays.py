@@ -49,15 +49,15 @@ class HostArray:
         return self.count * self.dtype.itemsize
 
 
-def host_array(argument: str, array: object, *, writeable: bool = False) -> HostArray:
+def host_array(argument: str, array: Any, *, writeable: bool = False) -> HostArray:
     """Describe ``array``, which the message of an error calls ``argument``.
 
     Raises:
         InvalidArgument: not an array, not on the host, not contiguous, of another element type, or
             read-only where ``writeable`` is asked for.
     """
-    importer = _from_numpy if isinstance(array, np.ndarray) else _from_dlpack
-    found = importer(argument, array)
+    is_numpy = isinstance(array, np.ndarray)
+    found = _from_numpy(argument, array) if is_numpy else _from_dlpack(argument, array)
     if writeable and not found.writeable:
         raise InvalidArgument(
             f"{argument}: read-only memory: found a read-only array, expected a writeable one"

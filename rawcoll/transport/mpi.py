@@ -38,7 +38,6 @@ class MpiTransport:
         self.nranks: int = comm.size
         self._isend = comm.Isend
         self._irecv = comm.Irecv
-        self.max_tag: int = int(comm.Get_attr(MPI.TAG_UB) or 0)
 
     def post(
         self,
