@@ -259,7 +259,10 @@ class Runner:
             )
             if plan.table.has_native:
                 self._native = cursor
-            task = cursor if stream is None else ThroughStream(stream, cursor)
+            task: Task = cursor
+            if stream is not None:
+                cursor.finished = False  # a call with nothing to do takes its turn too
+                task = ThroughStream(stream, cursor)
             self._in_flight[cursor] = task
         collective = plan.collective
 
