@@ -120,6 +120,7 @@ def main(file: str, results: Path, limit_s: float) -> None:
             if any_failed is None:
                 sys.stderr.write(f"rank {rank}: not all ranks left {name}: ending the job\n")
                 sys.stderr.flush()
+                sys.stdout.flush()
                 os._exit(3)
             if any_failed:
                 fixtures.forget_comm()
