@@ -11,10 +11,11 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from rawcoll.algorithms.base import Algorithm, parameters_of
 from rawcoll.algorithms.binomial import Binomial
@@ -99,10 +100,16 @@ def _parse(text: str) -> Algorithm:
     if bracket and not rest.endswith(")"):
         raise InvalidArgument(f"algorithm: bracket not closed: found {text!r}, expected a )")
     parameters = dict(_parameters(name, rest[:-1])) if bracket else {}
-    try:
-        return ALGORITHMS[name](**parameters)
-    except TypeError as error:
-        raise InvalidArgument(f"algorithm: wrong parameters: found {text!r}: {error}") from error
+    known = {field.name: field for field in fields(cast(Any, ALGORITHMS[name]))}
+    for parameter in parameters.keys() - known.keys():
+        raise unknown_name(f"{name}: parameter", parameter, known)
+    for field in known.values():
+        required = field.default is MISSING and field.default_factory is MISSING
+        if required and field.name not in parameters:
+            raise InvalidArgument(
+                f"{name}: {field.name}: found none, expected {name}({field.name}=...)"
+            )
+    return ALGORITHMS[name](**parameters)
 
 
 def _parameters(name: str, text: str) -> Iterator[tuple[str, Any]]:
