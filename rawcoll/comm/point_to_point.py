@@ -6,6 +6,7 @@ collectives.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,7 +39,7 @@ class PointToPoint:
         self._kernels = kernels
         self._wait = wait
         self._place = Place(transport.rank, transport.nranks)
-        self._group: _Group | None = None
+        self._open = _Open()
 
     def send(self, x: Any, peer: int) -> None:
         """Send ``x`` to ``peer``."""
@@ -68,19 +69,19 @@ class PointToPoint:
     @contextmanager
     def group(self) -> Iterator[None]:
         """Collect the calls of the block; they progress together at its end."""
-        if self._group is not None:
+        if self._open.group is not None:
             raise InvalidArgument("group: nested: found a group in a group, expected one")
-        self._group = group = _Group()
+        self._open.group = group = _Group()
         try:
             yield
         finally:
-            self._group = None
+            self._open.group = None
         self._run(group)
 
     @contextmanager
     def _transfer(self) -> Iterator[_Group]:
-        if self._group is not None:
-            yield self._group
+        if self._open.group is not None:
+            yield self._open.group
             return
         group = _Group()
         yield group
@@ -92,6 +93,12 @@ class PointToPoint:
         rows = (WireRow(0, 0, tuple(group.sends), tuple(group.recvs), None),)
         plan = Plan.of("group", Table(rows, ()), DTYPES["uint8"], Op.SUM, self._place.nranks)
         self._wait(Cursor(plan, group.bases, self._transport, self._kernels, 0), group)
+
+
+class _Open(threading.local):
+    """The group that the calling thread is in."""
+
+    group: _Group | None = None
 
 
 class _Group:
