@@ -158,13 +158,11 @@ class Communicator:
         Returns:
             ``out``, or ``x`` in place; the same bits on all ranks.
         """
-        _refuse_codec(codec, residual)
-        if out is None and stream is None and not async_op:
-            warm = self._take_warm(x, op, algorithm)
-            if warm is not None:
-                self._runner.rerun(warm, self._address(x))
-                self._warm[x.dtype, x.size, op, algorithm] = warm
+        if out is None and stream is None and not async_op and codec is residual is None:
+            warm = self._warm_call(x, op, algorithm)
+            if warm is not None and self._runner.rerun(warm, self._address(x)):
                 return x
+        _refuse_codec(codec, residual)
         bound = calls.all_reduce(self._place, x, out, op)
         result = self._runner.run(bound, algorithm, stream, async_op)
         if out is None and type(x) is np.ndarray:
@@ -465,15 +463,13 @@ class Communicator:
     def _is_child(self) -> bool:
         return os.getpid() != self._pid
 
-    def _take_warm(self, x: Any, op: str, algorithm: AlgorithmLike) -> WarmCall | None:
-        """The warm call for these arguments. Taken out, so that no other thread runs it too."""
+    def _warm_call(self, x: Any, op: str, algorithm: AlgorithmLike) -> WarmCall | None:
+        """The warm call for these arguments, where the array is as it should be."""
         if type(x) is not np.ndarray or not x.flags.carray:
             return None
         try:
-            return self._warm.pop((x.dtype, x.size, op, algorithm), None)
-        except (
-            TypeError
-        ):  # an argument that does not hash is refused, with a message, by the long way
+            return self._warm.get((x.dtype, x.size, op, algorithm))
+        except TypeError:  # an argument that does not hash is refused, with a message, by the long way
             return None
 
     def _remember(self, x: Any, op: str, algorithm: AlgorithmLike, bound: Bound) -> None:

@@ -121,16 +121,24 @@ class Runner:
         memory = Memory(plan.scratch_nbytes)
         bases = plan.bases(bound.src, bound.dst, memory.address)
         cursor = Cursor(plan, bases, self._transport, self._kernels, 0)
+        cursor.patience = self._engine.patience
         return WarmCall(plan, cursor, bases, memory)
 
-    def rerun(self, warm: WarmCall, address: int) -> None:
-        """Run a warm call on an array in place; returns when it is done."""
+    def rerun(self, warm: WarmCall, address: int) -> bool:
+        """Run a warm call on an array in place; returns when it is done.
+
+        False, and nothing has been done, where another thread is running it.
+        """
         if self._refusal is not None:
             raise self._refusal
+        if not warm.running.acquire(blocking=False):
+            return False
         sequence = next(self._sequence)
         cursor = warm.rebind(address, sequence % _MIN_TAGS)
         if not self._engine.drive(cursor, self._timeout_s) or cursor.error is not None:
             self._settle(cursor, warm.plan.collective, sequence, warm)
+        warm.running.release()
+        return True
 
     def execute(self, plan: Plan, src: int, dst: int, sequence: int, keep: object) -> None:
         """Run a plan on the caller's thread; returns when it is done."""
@@ -163,6 +171,7 @@ class Runner:
         cursor = Cursor(
             plan, bases, self._transport, self._kernels, tag, after=None, prepared=prepared
         )
+        cursor.patience = self._engine.patience
         return plan, cursor, memory, tag
 
     def submit(self, cursor: Cursor) -> None:

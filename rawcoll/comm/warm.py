@@ -6,6 +6,7 @@ microseconds, so only calls small enough to notice come this way.
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from rawcoll.device.host import Memory
@@ -26,13 +27,14 @@ class WarmCall:
         memory: its scratch.
     """
 
-    __slots__ = ("_bases", "_memory", "cursor", "plan")
+    __slots__ = ("_bases", "_memory", "cursor", "plan", "running")
 
     def __init__(self, plan: Plan, cursor: Cursor, bases: list[int], memory: Memory) -> None:
         self.plan = plan
         self.cursor = cursor
         self._bases = bases
         self._memory = memory
+        self.running = threading.Lock()
 
     def rebind(self, address: int, tag: int) -> Cursor:
         """The cursor at the beginning, for an array at ``address``."""

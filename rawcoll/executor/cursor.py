@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 
 from rawcoll.executor.plan import Bases, Plan
-from rawcoll.executor.table import WireRow
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import Pending, Prepared, Transport
 
@@ -40,6 +39,8 @@ class Cursor:
         prepared: Sequence[Prepared] | None = None,
     ) -> None:
         self._plan = plan
+        self._wire, self._local = plan.table.wire, plan.table.local
+        self._run_local = plan.run_local
         self._bases = bases
         self._transport = transport
         self._kernels = kernels
@@ -51,8 +52,11 @@ class Cursor:
         self._pending: Pending | None = None
         self._stepping = threading.Lock()
         self._then: list[Callable[[BaseException | None], None]] = []
+        self.patience = 0
+        """How often a step asks again before it reports that nothing moves: more where the caller has
+        nothing else to do, since coming back costs more than asking."""
         self.error: BaseException | None = None
-        self._empty = not plan.table.wire and not plan.table.local
+        self._empty = not self._wire and not self._local
         self.finished = self._empty
 
     def restart(self, tag: int) -> None:
@@ -69,8 +73,7 @@ class Cursor:
     @property
     def round(self) -> int | None:
         """The round under way, or None before the first and after the last transfer."""
-        rows = self._plan.table.wire
-        return rows[self._wires].round if self._wires < len(rows) else None
+        return self._wire[self._wires].round if self._wires < len(self._wire) else None
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -116,33 +119,40 @@ class Cursor:
             if not self._after.finished:
                 return False
             self._after = None
-        wire, local = self._plan.table.wire, self._plan.table.local
+        wire, local = self._wire, self._local
+        pending, wires, locals_ = self._pending, self._wires, self._locals
         moved = False
         while True:
-            if self._pending is None and self._wires < len(wire):
-                row = wire[self._wires]
-                if row.need <= self._locals:
-                    self._pending = self._post(row)
-                    moved = True
-            ran = self._locals < len(local) and local[self._locals].need <= self._wires
-            if ran:
-                self._plan.run_local(local[self._locals], self._bases, self._kernels)
-                self._locals += 1
+            if pending is None and wires < len(wire) and wire[wires].need <= locals_:
+                pending = self._pending = self._post(wires)
                 moved = True
-            if self._pending is not None:
-                if self._pending.test():
-                    self._pending = None
-                    self._wires += 1
+            ran = locals_ < len(local) and local[locals_].need <= wires
+            if ran:
+                self._run_local(local[locals_], self._bases, self._kernels)
+                locals_ = self._locals = locals_ + 1
+                moved = True
+            if pending is not None:
+                if pending.test():
+                    pending = self._pending = None
+                    wires = self._wires = wires + 1
                     moved = True
-                elif not ran:
+                elif not ran and not self._is_worth_waiting(pending):
                     return moved
             elif not ran:
                 self._finish(None)
                 return True
 
-    def _post(self, row: WireRow) -> Pending:
+    def _is_worth_waiting(self, pending: Pending) -> bool:
+        """Ask again a few times where the caller is patient; the next round of the loop sees it done."""
+        for _ in range(self.patience):
+            if pending.test():
+                return True
+        return False
+
+    def _post(self, number: int) -> Pending:
         if self._prepared is not None:
-            return self._prepared[self._wires].start()
+            return self._prepared[number].start()
+        row = self._wire[number]
         if row.native is not None:
             call = self._plan.native_call(row.native, self._bases)
             return self._transport.native(call, blocking=False)

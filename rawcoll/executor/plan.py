@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
 from rawcoll.device.host import ALIGNMENT
 from rawcoll.executor.table import Kernel, LocalRow, NativeRow, Table
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import NativeCall
 from rawcoll.types import DType, Op
+
+_COPY: Final = Kernel.COPY
+_REDUCE_LAST: Final = Kernel.REDUCE_LAST
+"""By their own names: looking a member up in its enumeration costs as much as a small kernel."""
 
 Bases = list[int]
 """Address of each slot: INPUT, OUTPUT, then scratch."""
@@ -25,8 +30,9 @@ class Plan:
     Attributes:
         collective: name, for messages.
         table: the operations.
-        dtype, op: of the call.
-        nranks: the divisor of an average.
+        dtype: of the call.
+        op: what reductions compute; a sum for an average.
+        divisor: what the last reduction divides by: the number of ranks for an average, else 1.
         offsets: where each scratch slot begins in the block that holds them all.
         scratch_nbytes: size of that block.
     """
@@ -35,7 +41,7 @@ class Plan:
     table: Table
     dtype: DType
     op: Op
-    nranks: int
+    divisor: int
     offsets: tuple[int, ...]
     scratch_nbytes: int
 
@@ -44,7 +50,9 @@ class Plan:
         """The plan of a table."""
         padded = [-(-nbytes // ALIGNMENT) * ALIGNMENT for nbytes in table.scratch_nbytes]
         *offsets, total = accumulate(padded, initial=0)
-        return cls(collective, table, dtype, op, nranks, tuple(offsets), total)
+        if op is Op.AVG:
+            return cls(collective, table, dtype, Op.SUM, nranks, tuple(offsets), total)
+        return cls(collective, table, dtype, op, 1, tuple(offsets), total)
 
     def bases(self, src: int, dst: int, scratch: int) -> Bases:
         """Addresses of all slots, for the caller's arrays and a block of scratch."""
@@ -55,22 +63,14 @@ class Plan:
         slot, offset = row.dst
         dst = bases[slot] + offset
         srcs = tuple([bases[slot] + offset for slot, offset in row.srcs])
-        if row.kernel == Kernel.COPY:
+        if row.kernel is _COPY:
             kernels.copy(dst, srcs[0], row.count * self.dtype.itemsize)
             return
-        average = self.op is Op.AVG
-        kernels.reduce(
-            Op.SUM if average else self.op,
-            self.dtype.code,
-            dst,
-            srcs,
-            row.count,
-            self.nranks if average and row.kernel == Kernel.REDUCE_LAST else 1,
-        )
+        divisor = self.divisor if row.kernel is _REDUCE_LAST else 1
+        kernels.reduce(self.op, self.dtype.code, dst, srcs, row.count, divisor)
 
     def native_call(self, row: NativeRow, bases: Bases) -> NativeCall:
         """The collective of the library below that a row stands for."""
-        average = self.op is Op.AVG
         return NativeCall(
             row.collective,
             row.ranks,
@@ -80,6 +80,6 @@ class Plan:
             row.src_counts,
             row.dst_counts,
             self.dtype,
-            Op.SUM if average else self.op,
-            self.nranks if average and row.last else 1,
+            self.op,
+            self.divisor if row.last else 1,
         )

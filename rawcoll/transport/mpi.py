@@ -48,13 +48,23 @@ class MpiTransport:
     ) -> Pending:
         """See Transport. Receives first: a message that finds its place open is not buffered."""
         requests: list[MPI.Request] = []
-        peers: list[int] = []
+        limit = self._max_nbytes
         try:
-            self._start(self._irecv, recvs, bases, tag, requests, peers)
-            self._start(self._isend, sends, bases, tag, requests, peers)
+            for slot, offset, nbytes, peer in recvs:
+                if nbytes <= limit:
+                    memory = _from_address(bases[slot] + offset, nbytes)
+                    requests.append(self._irecv((memory, nbytes, _BYTE), peer, tag))
+                else:
+                    self._start(self._irecv, (slot, offset, nbytes, peer), bases, tag, requests)
+            for slot, offset, nbytes, peer in sends:
+                if nbytes <= limit:
+                    memory = _from_address(bases[slot] + offset, nbytes)
+                    requests.append(self._isend((memory, nbytes, _BYTE), peer, tag))
+                else:
+                    self._start(self._isend, (slot, offset, nbytes, peer), bases, tag, requests)
         except MPI.Exception as error:
             raise _transport_error("post", error, self.rank) from error
-        return MpiPending(requests, peers, self.rank)
+        return MpiPending(requests, recvs, sends, self)
 
     def prepare(
         self,
@@ -65,10 +75,11 @@ class MpiTransport:
     ) -> Prepared:
         """See Transport: persistent requests."""
         requests: list[MPI.Request] = []
-        peers: list[int] = []
-        self._start(self._comm.Recv_init, recvs, bases, tag, requests, peers)
-        self._start(self._comm.Send_init, sends, bases, tag, requests, peers)
-        return MpiPrepared(requests, peers, self.rank)
+        for message in recvs:
+            self._start(self._comm.Recv_init, message, bases, tag, requests)
+        for message in sends:
+            self._start(self._comm.Send_init, message, bases, tag, requests)
+        return MpiPrepared(requests, recvs, sends, self)
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:
         """See Transport."""
@@ -87,37 +98,45 @@ class MpiTransport:
         self._collectives.close()
         self._comm.Free()
 
+    def npieces(self, nbytes: int) -> int:
+        """How many pieces a message of ``nbytes`` travels in."""
+        return -(-nbytes // self._max_nbytes)
+
     def _start(
         self,
         start: Callable[..., Any],
-        messages: Sequence[Message],
+        message: Message,
         bases: Sequence[int],
         tag: int,
         requests: list[MPI.Request],
-        peers: list[int],
     ) -> None:
-        """Start messages, in pieces where they are large; pieces match in order, like messages."""
-        limit = self._max_nbytes
-        for slot, offset, nbytes, peer in messages:
-            address, left = bases[slot] + offset, nbytes
-            while left > limit:
-                requests.append(start((_from_address(address, limit), limit, _BYTE), peer, tag))
-                peers.append(peer)
-                address += limit
-                left -= limit
-            requests.append(start((_from_address(address, left), left, _BYTE), peer, tag))
-            peers.append(peer)
+        """Start a message, in pieces where it is large; pieces match in order, like messages."""
+        slot, offset, nbytes, peer = message
+        address = bases[slot] + offset
+        while nbytes > self._max_nbytes:
+            size = self._max_nbytes
+            requests.append(start((_from_address(address, size), size, _BYTE), peer, tag))
+            address += size
+            nbytes -= size
+        requests.append(start((_from_address(address, nbytes), nbytes, _BYTE), peer, tag))
 
 
 class MpiPending:
-    """Requests under way, and the peer of each."""
+    """Requests under way: those of the receives, then those of the sends."""
 
-    __slots__ = ("_done", "_peers", "_rank", "_requests")
+    __slots__ = ("_done", "_recvs", "_requests", "_sends", "_transport")
 
-    def __init__(self, requests: list[MPI.Request], peers: list[int], rank: int) -> None:
+    def __init__(
+        self,
+        requests: list[MPI.Request],
+        recvs: Sequence[Message],
+        sends: Sequence[Message],
+        transport: MpiTransport,
+    ) -> None:
         self._requests = requests
-        self._peers = peers
-        self._rank = rank
+        self._recvs = recvs
+        self._sends = sends
+        self._transport = transport
         self._done = 0
 
     def test(self) -> bool:
@@ -130,7 +149,8 @@ class MpiPending:
                     return False
                 done += 1
         except MPI.Exception as error:
-            raise _transport_error("message", error, self._rank, self._peers[done]) from error
+            rank, peer = self._transport.rank, self._peers()[done]
+            raise _transport_error("message", error, rank, peer) from error
         self._done = done
         return True
 
@@ -139,16 +159,24 @@ class MpiPending:
         try:
             MPI.Request.Waitall(self._requests)
         except MPI.Exception as error:
-            raise _transport_error("message", error, self._rank) from error
+            raise _transport_error("message", error, self._transport.rank) from error
 
     def missing(self) -> tuple[int, ...]:
         """See Pending."""
         open_peers = (
             peer
-            for request, peer in zip(self._requests, self._peers, strict=True)
+            for request, peer in zip(self._requests, self._peers(), strict=True)
             if request != MPI.REQUEST_NULL and not request.Test()
         )
         return tuple(sorted(set(open_peers)))
+
+    def _peers(self) -> list[int]:
+        """The peer of each request."""
+        return [
+            peer
+            for _, _, nbytes, peer in (*self._recvs, *self._sends)
+            for _ in range(self._transport.npieces(nbytes))
+        ]
 
 
 class MpiPrepared(MpiPending):
