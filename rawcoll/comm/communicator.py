@@ -469,7 +469,9 @@ class Communicator:
             return None
         try:
             return self._warm.get((x.dtype, x.size, op, algorithm))
-        except TypeError:  # an argument that does not hash is refused, with a message, by the long way
+        except (
+            TypeError
+        ):  # an argument that does not hash is refused, with a message, by the long way
             return None
 
     def _remember(self, x: Any, op: str, algorithm: AlgorithmLike, bound: Bound) -> None:

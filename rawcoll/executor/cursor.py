@@ -144,10 +144,7 @@ class Cursor:
 
     def _is_worth_waiting(self, pending: Pending) -> bool:
         """Ask again a few times where the caller is patient; the next round of the loop sees it done."""
-        for _ in range(self.patience):
-            if pending.test():
-                return True
-        return False
+        return any(pending.test() for _ in range(self.patience))
 
     def _post(self, number: int) -> Pending:
         if self._prepared is not None:

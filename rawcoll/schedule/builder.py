@@ -6,8 +6,8 @@ Owns the order of steps (by round: the transfer, then what is done with it) and,
 
 from __future__ import annotations
 
-from collections import defaultdict
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

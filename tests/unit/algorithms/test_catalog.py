@@ -99,7 +99,7 @@ def test_every_name_is_its_class(name: str) -> None:
         ("ring(segments=0)", "segments: out of range: found 0, expected at least 1"),
         ("ring(order=0-2)", "order: not a permutation"),
         ("ring(segments=2", "bracket not closed"),
-        ("hierarchical", "ring: parameter: unknown name"),
+        ("hierarchical", "hierarchical: levels: found none"),
         ("gather_reduce(gather=rign)", "unknown name: found 'rign'"),
         ("./nowhere.py:swing", "no such file"),
         ("no_such_package.module:swing", "cannot import"),
