@@ -46,11 +46,12 @@ class NativePending:
     """A collective under way, and what is left to do with its result."""
 
     def __init__(
-        self, request: MPI.Request, then: Callable[[], None], ranks: Sequence[int]
+        self, request: MPI.Request, then: Callable[[], None], ranks: Sequence[int], rank: int
     ) -> None:
         self._request = request
         self._then: Callable[[], None] | None = then
-        self._ranks = tuple(ranks)
+        self._ranks = ranks
+        self._rank = rank
 
     def test(self) -> bool:
         """See Pending."""
@@ -66,8 +67,8 @@ class NativePending:
         self._run_then()
 
     def missing(self) -> tuple[int, ...]:
-        """See Pending: MPI does not say who is late."""
-        return () if self._then is None else self._ranks
+        """See Pending: MPI does not say who is late; any of the others may be."""
+        return () if self._then is None else tuple(r for r in self._ranks if r != self._rank)
 
     def _run_then(self) -> None:
         then, self._then = self._then, None
@@ -104,7 +105,7 @@ class NativeCollectives:
         comm = self._comms[call.ranks]
         starter = _Starter(comm, call, _operation(call.dtype, call.op), blocking)
         request = getattr(starter, call.collective)()
-        pending = NativePending(request, starter.then, call.ranks)
+        pending = NativePending(request, starter.then, call.ranks, self._parent.rank)
         if blocking:
             pending.wait()
         return pending

@@ -83,7 +83,9 @@ os._exit(0)
 """,
     )
     text = done.stdout
-    assert f"timeout: {said}: no progress: found 2 s without any on rank 0 in round 0" in text, describe(done)
+    assert f"timeout: {said}: no progress: found 2 s without any on rank 0 in round 0" in text, (
+        describe(done)
+    )
     assert "not heard from: 1 |" in text, describe(done)
     assert f"| {said} 0 (1,) 0" in text or "builtin" in call, describe(done)
     assert f"afterwards: communicator: unusable: an earlier {said} failed" in text, describe(done)
@@ -118,7 +120,9 @@ def test_the_builtin_that_never_ends_ends_the_job(job) -> None:
     )
     assert done.returncode != 0
     assert done.took_s < 40
-    assert "rank 0: builtin all_reduce: no end: found 2 s inside the library below" in done.stderr, describe(done)
+    assert (
+        "rank 0: builtin all_reduce: no end: found 2 s inside the library below" in done.stderr
+    ), describe(done)
 
 
 def test_a_close_that_not_all_ranks_make_ends_the_job(job) -> None:
@@ -200,7 +204,9 @@ def test_the_hook_of_before_still_runs_and_after_close_is_back(job) -> None:
 
 @pytest.mark.parametrize(("status", "expected"), [("0", 0), ("", 0)])
 def test_an_orderly_exit_inside_with(job, status: str, expected: int) -> None:
-    done = job(2, f"with comm:\n    comm.all_reduce(x)\n    print('leaving')\n    sys.exit({status})\n")
+    done = job(
+        2, f"with comm:\n    comm.all_reduce(x)\n    print('leaving')\n    sys.exit({status})\n"
+    )
     assert done.returncode == expected, describe(done)
     assert done.stdout.count("leaving") == 2
     assert "Traceback" not in done.stderr
@@ -267,7 +273,9 @@ def test_a_caught_interrupt_leaves_an_unusable_communicator(job) -> None:
         limit_s=50,
     )
     assert "interrupted" in done.stdout, describe(done)
-    assert "afterwards: communicator: unusable: an earlier all_reduce failed" in done.stdout, describe(done)
+    assert "afterwards: communicator: unusable: an earlier all_reduce failed" in done.stdout, (
+        describe(done)
+    )
 
 
 def test_a_killed_rank_ends_or_fails_the_others(job) -> None:

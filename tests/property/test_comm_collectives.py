@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -37,7 +38,7 @@ def algorithms(draw: st.DrawFn, collective: str, nranks: int) -> object:
             ranks = draw(st.permutations(range(nranks)))
             cuts = sorted(draw(st.sets(st.integers(1, nranks - 1)))) if nranks > 1 else []
             bounds = [0, *cuts, nranks]
-            nodes = [tuple(ranks[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+            nodes = [tuple(ranks[a:b]) for a, b in itertools.pairwise(bounds)]
             return Hierarchical(tuple(nodes))
     return name
 

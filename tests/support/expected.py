@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,15 @@ def assert_same_bits(found: np.ndarray, expected: np.ndarray) -> None:
         f"{wrong.size} of {found.size} elements differ, the first at {wrong[0]}: found "
         f"{found.reshape(-1)[wrong[0]]}, expected {expected.reshape(-1)[wrong[0]]}"
     )
+
+
+def error_of(call: Callable[[], Any]) -> Exception:
+    """The exception that ``call`` raises; it must raise one."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("not refused")
 
 
 def values(count: int, dtype: str, op: str, *seed: int, wraps: bool = True) -> np.ndarray:

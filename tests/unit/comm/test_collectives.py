@@ -17,7 +17,10 @@ ALGORITHMS = [
     if name not in ("builtin", "hierarchical")
 ]
 SPECIAL = [
-    *(("all_reduce", text) for text in ("ring(segments=2)", "ring(segments=5)", "tree(segments=3)")),
+    *(
+        ("all_reduce", text)
+        for text in ("ring(segments=2)", "ring(segments=5)", "tree(segments=3)")
+    ),
     *(("all_reduce", text) for text in ("two_shot(segments=2)", "two_shot(segments=7)")),
     *(("all_reduce", text) for text in ("direct(window=1)", "gather_reduce(gather=doubling)")),
     ("reduce_scatter", "ring(segments=3)"),
@@ -27,14 +30,25 @@ SPECIAL = [
     ("reduce", "tree(segments=4)"),
     *((collective, "direct(window=2)") for collective in COLLECTIVES),
 ]
-LEVELS = ["0/1", "0-1/2", "0-1/2-3", "2-0/1-3", "0-1-2/3-4", "0-1//2-3//4", "0/1-2-3/4-5", "0-1/2-3//4-5/6-7"]
+LEVELS = [
+    "0/1",
+    "0-1/2",
+    "0-1/2-3",
+    "2-0/1-3",
+    "0-1-2/3-4",
+    "0-1//2-3//4",
+    "0/1-2-3/4-5",
+    "0-1/2-3//4-5/6-7",
+]
 
 
 def counts_for(nranks: int) -> list[int]:
     return [0, 1, nranks - 1, nranks, nranks + 1, 37, 1000]
 
 
-def check(world: World, collective: str, algorithm: str, count: int, *args: str, **kw: object) -> None:
+def check(
+    world: World, collective: str, algorithm: str, count: int, *args: str, **kw: object
+) -> None:
     given = calls(collective, world.nranks, count, *args, **kw)
     results = world.run(collective, [rank.arguments for rank in given], algorithm)
     for rank, result in zip(given, results, strict=True):
@@ -114,7 +128,9 @@ def test_nothing_but_one_rank_has_anything(collective: str, nranks: int) -> None
     world, whole = World(nranks), np.arange(6, dtype=np.int64)
     last = nranks - 1
     if collective == "all_gather":
-        arguments = [{"x": whole if r == last else whole[:0], "counts": counts} for r in range(nranks)]
+        arguments = [
+            {"x": whole if r == last else whole[:0], "counts": counts} for r in range(nranks)
+        ]
     elif collective == "reduce_scatter":
         arguments = [{"x": whole.copy(), "counts": counts} for _ in range(nranks)]
     else:

@@ -16,7 +16,11 @@ def test_nothing_set() -> None:
 
 def test_everything_set() -> None:
     found = settings_from(
-        {"RAWCOLL_ALGO": " ring ; broadcast:tree(segments=2);", "RAWCOLL_CHECK": "1", "RAWCOLL_TIMEOUT_S": "2.5"}
+        {
+            "RAWCOLL_ALGO": " ring ; broadcast:tree(segments=2);",
+            "RAWCOLL_CHECK": "1",
+            "RAWCOLL_TIMEOUT_S": "2.5",
+        }
     )
     assert found == Settings(("ring", "broadcast:tree(segments=2)"), True, 2.5)
     assert debug_level({"RAWCOLL_DEBUG": "info"}) == "INFO"
@@ -25,9 +29,15 @@ def test_everything_set() -> None:
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"RAWCOLL_ALGORITHM": "ring"}, "environment: unknown name: found 'RAWCOLL_ALGORITHM', expected one of RAWCOLL_ALGO, "),
+        (
+            {"RAWCOLL_ALGORITHM": "ring"},
+            "environment: unknown name: found 'RAWCOLL_ALGORITHM', expected one of RAWCOLL_ALGO, ",
+        ),
         ({"RAWCOLL_CHECK": "on"}, "RAWCOLL_CHECK: found 'on', expected 0 or 1"),
-        ({"RAWCOLL_TIMEOUT_S": "-1"}, "RAWCOLL_TIMEOUT_S: found '-1', expected a positive number of seconds"),
+        (
+            {"RAWCOLL_TIMEOUT_S": "-1"},
+            "RAWCOLL_TIMEOUT_S: found '-1', expected a positive number of seconds",
+        ),
         ({"RAWCOLL_TIMEOUT_S": "nan"}, "RAWCOLL_TIMEOUT_S: found 'nan'"),
     ],
 )
@@ -38,13 +48,15 @@ def test_values_that_do_not_parse(variables: dict[str, str], message: str) -> No
 
 
 def test_debug_levels_are_known() -> None:
-    with pytest.raises(InvalidArgument, match="RAWCOLL_DEBUG: unknown name: found 'LOUD', expected one of DEBUG"):
+    with pytest.raises(
+        InvalidArgument, match="RAWCOLL_DEBUG: unknown name: found 'LOUD', expected one of DEBUG"
+    ):
         debug_level({"RAWCOLL_DEBUG": "loud"})
 
 
 @pytest.mark.parametrize("value", [0, -3, "x", [], float("nan")])
 def test_time_limits(value: object) -> None:
-    with pytest.raises(InvalidArgument, match="timeout_s: found .* expected a positive number"):
+    with pytest.raises(InvalidArgument, match=r"timeout_s: found .* expected a positive number"):
         timeout_from("timeout_s", value)  # type: ignore[arg-type]
     assert timeout_from("timeout_s", None) == DEFAULT_TIMEOUT_S
     assert timeout_from("timeout_s", float("inf")) == float("inf")
@@ -60,7 +72,9 @@ def test_launchers_that_agree_or_say_nothing() -> None:
 def test_launchers_that_disagree() -> None:
     with pytest.raises(BackendUnavailable) as refused:
         check_launcher(1, "Some MPI 5", {"OMPI_COMM_WORLD_SIZE": "4"})
-    assert "found 1 in MPI, expected OMPI_COMM_WORLD_SIZE=4 (Open MPI's mpirun)" in str(refused.value)
+    assert "found 1 in MPI, expected OMPI_COMM_WORLD_SIZE=4 (Open MPI's mpirun)" in str(
+        refused.value
+    )
     assert "'Some MPI 5', which did not join that job" in str(refused.value)
 
 

@@ -19,13 +19,23 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("clone", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    "clone", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy, copy.deepcopy]
+)
 def test_errors_pickle_with_their_fields(kind: type[RawcollError], clone) -> None:
-    error = kind("x: found 1, expected 2", rank=3, collective="reduce", sequence=7, round=0, peers=[1, 2])
+    error = kind(
+        "x: found 1, expected 2", rank=3, collective="reduce", sequence=7, round=0, peers=[1, 2]
+    )
     found = clone(error)
     assert type(found) is kind
     assert str(found) == "x: found 1, expected 2" == found.message
-    assert (found.rank, found.collective, found.sequence, found.round, found.peers) == (3, "reduce", 7, 0, (1, 2))
+    assert (found.rank, found.collective, found.sequence, found.round, found.peers) == (
+        3,
+        "reduce",
+        7,
+        0,
+        (1, 2),
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -70,12 +70,20 @@ def test_read_only(writeable: bool) -> None:
     x.flags.writeable = False
     assert not host_array("x", x).writeable
     if writeable:
-        with pytest.raises(InvalidArgument, match="x: read-only memory: found a read-only array, expected"):
+        with pytest.raises(
+            InvalidArgument, match="x: read-only memory: found a read-only array, expected"
+        ):
             host_array("x", x, writeable=True)
 
 
 @pytest.mark.parametrize(
-    "array", [np.zeros((4, 4)).T[1:], np.zeros(10)[::2], np.zeros(10)[::-1], np.asfortranarray(np.zeros((2, 3)))]
+    "array",
+    [
+        np.zeros((4, 4)).T[1:],
+        np.zeros(10)[::2],
+        np.zeros(10)[::-1],
+        np.asfortranarray(np.zeros((2, 3))),
+    ],
 )
 def test_not_contiguous(array: np.ndarray) -> None:
     for given in (array, Exporter(array)):

@@ -77,8 +77,13 @@ def test_nothing_to_do_is_finished_and_calls_back_at_once() -> None:
 
 def test_a_message_needs_both_ends_and_a_kernel_waits_for_its_message() -> None:
     switch = Switch(2)
-    one, two = cursor((SEND,), transport=switch.transport(0)), cursor(
-        (RECV,), (LocalRow(1, Kernel.COPY, (0, 0), ((1, 0),), 1),), transport=switch.transport(1)
+    one, two = (
+        cursor((SEND,), transport=switch.transport(0)),
+        cursor(
+            (RECV,),
+            (LocalRow(1, Kernel.COPY, (0, 0), ((1, 0),), 1),),
+            transport=switch.transport(1),
+        ),
     )
     two.arrays[0][:] = 5
     assert one.step()
@@ -135,7 +140,12 @@ def test_it_waits_for_the_cursor_before_it() -> None:
     x, y = np.ones(1), np.zeros(1)
     local = (LocalRow(0, Kernel.COPY, (1, 0), ((0, 0),), 1),)
     after = Cursor(
-        plan((), local), [x.ctypes.data, y.ctypes.data], Switch(2).transport(0), NumpyKernels(), 0, before
+        plan((), local),
+        [x.ctypes.data, y.ctypes.data],
+        Switch(2).transport(0),
+        NumpyKernels(),
+        0,
+        before,
     )
     assert not after.step()
     before.fail(ValueError())

@@ -38,13 +38,17 @@ def test_messages_of_a_pair_match_in_order_and_tags_apart() -> None:
 def test_sizes_that_differ_are_an_error() -> None:
     switch, x = Switch(2), np.zeros(4)
     switch.transport(0).post([(0, 0, 16, 1)], [], bases(x), 0)
-    with pytest.raises(TransportError, match="from rank 0 to rank 1: sizes differ: found 16 bytes sent, expected 8"):
+    with pytest.raises(
+        TransportError, match="from rank 0 to rank 1: sizes differ: found 16 bytes sent, expected 8"
+    ):
         switch.transport(1).post([], [(0, 0, 8, 0)], bases(x), 0)
 
 
 def test_waiting_for_what_cannot_come_is_an_error() -> None:
     pending = Switch(2).transport(0).post([], [(0, 0, 8, 1)], bases(np.zeros(1)), 0)
-    with pytest.raises(TransportError, match=r"in-process ranks share one thread: found peers \(1,\) missing"):
+    with pytest.raises(
+        TransportError, match=r"in-process ranks share one thread: found peers \(1,\) missing"
+    ):
         pending.wait()
 
 
