@@ -121,6 +121,6 @@ def test_schedule_that_cannot_end_is_found_at_once() -> None:
     begun = world.begin("all_reduce", [{"x": np.ones(4)} for _ in range(3)], "ring")
     with pytest.raises(
         TransportError,
-        match=r"deadlock: found no rank that can move: rank 0 round 0 waits for \(2,\)",
+        match=r"deadlock: found no rank that can move: rank 0 round 2 waits for \(2,\)",
     ):
         run_all(begun.cursors[:2])
