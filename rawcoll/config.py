@@ -17,6 +17,7 @@ VARIABLES: Final = {
     "RAWCOLL_CHECK": "1: compare every call's signature over the ranks before it starts",
     "RAWCOLL_DEBUG": "WARN, INFO or DEBUG: what is logged to stderr",
     "RAWCOLL_NATIVE": "0: numpy kernels instead of the compiled ones",
+    "RAWCOLL_SHM": "0: messages between ranks of one node go over MPI too",
     "RAWCOLL_TIMEOUT_S": "seconds after which a blocked call raises CollectiveTimeout",
 }
 LOCAL_VARIABLES: Final = frozenset({"RAWCOLL_DEBUG"})
@@ -32,11 +33,13 @@ class Settings:
     Attributes:
         algorithms: entries of RAWCOLL_ALGO: ``NAME`` or ``COLLECTIVE:NAME``.
         check: compare signatures before each call.
+        shared_memory: let messages between ranks of one node go through shared memory.
         timeout_s: time limit of a call in seconds.
     """
 
     algorithms: tuple[str, ...] = ()
     check: bool = False
+    shared_memory: bool = True
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
@@ -52,6 +55,7 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     return Settings(
         algorithms=_algorithms(environ.get("RAWCOLL_ALGO", "")),
         check=_flag("RAWCOLL_CHECK", environ.get("RAWCOLL_CHECK", "0")),
+        shared_memory=_flag("RAWCOLL_SHM", environ.get("RAWCOLL_SHM", "1")),
         timeout_s=timeout_from("RAWCOLL_TIMEOUT_S", environ.get("RAWCOLL_TIMEOUT_S", "")),
     )
 

@@ -30,6 +30,10 @@ class DType:
     itemsize: int
     kind: Kind
 
+    def __hash__(self) -> int:
+        """Quick, since every call looks its plan up."""
+        return self.code
+
 
 class Op(IntEnum):
     """What a Reduce computes. AVG adds, and divides by the number of ranks in the last reduction."""
@@ -39,6 +43,8 @@ class Op(IntEnum):
     MIN = 2
     MAX = 3
     AVG = 4
+
+    __hash__ = int.__hash__
 
 
 DTYPES: Final = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rawcoll.errors import BackendUnavailable
 
 if TYPE_CHECKING:
+    from rawcoll.transport.base import Transport
     from rawcoll.transport.mpi import MpiTransport
 
 
@@ -81,6 +82,22 @@ class MpiBootstrap:
         from rawcoll.transport.mpi import MpiTransport
 
         return MpiTransport(self.comm.Dup())
+
+    def node_transport(self) -> Transport:
+        """The same, with messages between ranks of one node through shared memory. Collective.
+
+        Over MPI alone where no rank has a neighbour, or the extension is missing on any.
+        """
+        far = self.transport()
+        try:
+            from rawcoll.transport.node import NodeTransport
+        except ImportError:
+            has_extension = False
+        else:
+            has_extension = True
+        if all(self.comm.allgather(has_extension)) and len(self.nodes()) < self.nranks:
+            return NodeTransport(far, self.comm)
+        return far
 
     def split(self, color: int | None, key: int) -> MpiBootstrap | None:
         """The ranks of the same color, ordered by key; None without a color. Collective."""

@@ -17,6 +17,7 @@ from rawcoll.algorithms.prove import prove
 from rawcoll.comm.calls import Call
 from rawcoll.errors import InvalidArgument
 from rawcoll.executor.layout import layout_of
+from rawcoll.executor.lending import with_lending
 from rawcoll.executor.plan import Plan
 from rawcoll.executor.table import compile_table
 from rawcoll.schedule.collectives import COLLECTIVES
@@ -133,6 +134,7 @@ class Planner:
         program = self.program(chosen, call)
         layout = layout_of(program, call.sizes, call.dtype.itemsize)
         table = compile_table(program, layout, call.dtype.itemsize)
+        table = with_lending(table, call.dtype.itemsize)
         plan = Plan.of(call.collective, table, call.dtype, call.op, self.nranks)
         if self.rank == 0:
             _log.info(

@@ -22,7 +22,7 @@ from rawcoll.comm.planner import AlgorithmLike, Planned, Planner
 from rawcoll.comm.queued import Queued, ThroughStream
 from rawcoll.comm.scratch import ScratchPool
 from rawcoll.comm.signature import Exchange, fields_of
-from rawcoll.comm.warm import MOST_NBYTES, WarmCall
+from rawcoll.comm.warm import WarmCall
 from rawcoll.device.host import Memory, Stream, Task
 from rawcoll.errors import CollectiveTimeout, InvalidArgument, RawcollError, TransportError
 from rawcoll.executor.cursor import Cursor
@@ -116,15 +116,14 @@ class Runner:
     def warm(self, bound: Bound, algorithm: AlgorithmLike) -> WarmCall | None:
         """What ``rerun`` takes, if calls like this one may go that way."""
         plan = self._planner.planned(bound.call, algorithm).plan
-        if self._exchange is not None or plan.table.has_native or plan.scratch_nbytes > MOST_NBYTES:
+        if self._exchange is not None or plan.table.has_native:
             return None
-        memory = Memory(plan.scratch_nbytes)
-        bases = plan.bases(bound.src, bound.dst, memory.address)
+        bases = plan.bases(0, 0, 0)
         cursor = Cursor(plan, bases, self._transport, self._kernels, 0)
         cursor.patience = self._engine.patience
-        return WarmCall(plan, cursor, bases, memory)
+        return WarmCall(plan, cursor, bases, self._scratch)
 
-    def rerun(self, warm: WarmCall, address: int) -> bool:
+    def rerun(self, warm: WarmCall, address: int, owner: object) -> bool:
         """Run a warm call on an array in place; returns when it is done.
 
         False, and nothing has been done, where another thread is running it.
@@ -134,9 +133,12 @@ class Runner:
         if not warm.running.acquire(blocking=False):
             return False
         sequence = next(self._sequence)
-        cursor = warm.rebind(address, sequence % _MIN_TAGS)
-        if not self._engine.drive(cursor, self._timeout_s) or cursor.error is not None:
-            self._settle(cursor, warm.plan.collective, sequence, warm)
+        memory = warm.begin(address, sequence % _MIN_TAGS)
+        cursor = warm.cursor
+        self._drive(cursor, cursor, warm.plan.collective, (memory, owner))
+        if cursor.error is not None or not cursor.finished:
+            self._settle(cursor, warm.plan.collective, sequence, (memory, owner))
+        warm.end(memory)
         warm.running.release()
         return True
 
@@ -166,7 +168,8 @@ class Runner:
         bases = plan.bases(bound.src, bound.dst, memory.address)
         tag = _MIN_TAGS + next(self._plan_tags) % _MIN_TAGS
         prepared = [
-            self._transport.prepare(row.sends, row.recvs, bases, tag) for row in plan.table.wire
+            self._transport.prepare(row.sends, row.recvs, bases, tag, row.lent)
+            for row in plan.table.wire
         ]
         cursor = Cursor(
             plan, bases, self._transport, self._kernels, tag, after=None, prepared=prepared
@@ -187,13 +190,7 @@ class Runner:
             CollectiveTimeout: nothing moved within the time limit.
             TransportError: the library below failed.
         """
-        try:
-            self._engine.drive(self._in_flight.get(cursor, cursor), self._timeout_s)
-        except BaseException as error:  # an interrupt: the messages are still under way
-            self._abandoned.append((cursor, keep))
-            cursor.fail(error)
-            self._fail(error, collective)
-            raise
+        self._drive(self._in_flight.get(cursor, cursor), cursor, collective, keep)
         self._settle(cursor, collective, sequence, keep)
 
     def check_open(self) -> None:
@@ -294,6 +291,16 @@ class Runner:
         wait = lambda found: self.wait(found, collective, sequence)  # noqa: E731
         work = Work(cursor, bound.result, wait, bound.keep)
         return work if async_op else bound.result
+
+    def _drive(self, task: Task, cursor: Cursor, collective: str, keep: object) -> None:
+        """Step a cursor, or the stream that it is in, until it has finished or its time is over."""
+        try:
+            self._engine.drive(task, self._timeout_s)
+        except BaseException as error:  # an interrupt: the messages are still under way
+            self._abandoned.append((cursor, keep))
+            cursor.fail(error)
+            self._fail(error, collective)
+            raise
 
     def _settle(self, cursor: Cursor, collective: str, sequence: int | None, keep: object) -> None:
         """Raise what a cursor ended with; one that has not ended is out of time."""

@@ -8,6 +8,7 @@ segment before it, and goes on beside it.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from rawcoll.executor.plan import Bases, Plan
@@ -50,6 +51,8 @@ class Cursor:
         self._wires = 0
         self._locals = 0
         self._pending: Pending | None = None
+        self._lent: deque[tuple[int, Pending]] = deque()
+        """Transfers whose lent memory kernels still read, and the number of local rows that end it."""
         self._stepping = threading.Lock()
         self._then: list[Callable[[BaseException | None], None]] = []
         self.patience = 0
@@ -131,8 +134,13 @@ class Cursor:
                 self._run_local(local[locals_], self._bases, self._kernels)
                 locals_ = self._locals = locals_ + 1
                 moved = True
+                if self._lent:
+                    self._give_back()
             if pending is not None:
                 if pending.test():
+                    if wire[wires].lent:
+                        self._lent.append((wire[wires].release, pending))
+                        self._give_back()
                     pending = self._pending = None
                     wires = self._wires = wires + 1
                     moved = True
@@ -141,6 +149,11 @@ class Cursor:
             elif not ran:
                 self._finish(None)
                 return True
+
+    def _give_back(self) -> None:
+        """Release what was lent to kernels that have all run."""
+        while self._lent and self._lent[0][0] <= self._locals:
+            self._lent.popleft()[1].release()
 
     def _is_worth_waiting(self, pending: Pending) -> bool:
         """Ask again a few times where the caller is patient; the next round of the loop sees it done."""
@@ -153,7 +166,7 @@ class Cursor:
         if row.native is not None:
             call = self._plan.native_call(row.native, self._bases)
             return self._transport.native(call, blocking=False)
-        return self._transport.post(row.sends, row.recvs, self._bases, self._tag)
+        return self._transport.post(row.sends, row.recvs, self._bases, self._tag, row.lent)
 
     def _finish(self, error: BaseException | None) -> None:
         self.error = error

@@ -59,13 +59,23 @@ class NativeRow:
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """One transfer, or one native step in its place."""
+    """One transfer, or one native step in its place.
+
+    Attributes:
+        need: local rows that must be finished before it may start.
+        round, sends, recvs, native: what it is.
+        lent: slots whose memory the transport may replace by its own, since the message is all that the
+            slot holds and kernels only read it.
+        release: how many local rows must be finished before that memory is no longer read.
+    """
 
     need: int
     round: int
     sends: tuple[Message, ...]
     recvs: tuple[Message, ...]
     native: NativeRow | None
+    lent: frozenset[int] = frozenset()
+    release: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +97,14 @@ class Table:
         wire, local: the rows of each stream, in order.
         scratch_nbytes: size of each scratch slot.
         has_native: whether the library below has a part in it.
+        order: for each row, as the program's steps stand, whether it is a wire row.
     """
 
     wire: tuple[WireRow, ...]
     local: tuple[LocalRow, ...]
     scratch_nbytes: tuple[int, ...] = ()
     has_native: bool = False
+    order: tuple[bool, ...] = ()
 
     @property
     def sent_nbytes(self) -> int:
@@ -114,6 +126,7 @@ class _Compiler:
         self._scratch = [self._nbytes(OUTPUT, hold.start, hold.stop) for hold in self._holds]
         self._wire: list[WireRow] = []
         self._local: list[LocalRow] = []
+        self._order: list[bool] = []
 
     def run(self) -> Table:
         kept: list[int] = []
@@ -129,7 +142,13 @@ class _Compiler:
                 self._add_local(step.action, need[1 - WIRE])
                 kept.append(len(self._local))
         native = any(row.native is not None for row in self._wire)
-        return Table(tuple(self._wire), tuple(self._local), tuple(self._scratch), native)
+        return Table(
+            tuple(self._wire),
+            tuple(self._local),
+            tuple(self._scratch),
+            native,
+            tuple(self._order),
+        )
 
     def _add_wire(self, action: object, need: int) -> None:
         if isinstance(action, Transfer):
@@ -138,10 +157,10 @@ class _Compiler:
                 self._written(recv.span)
             recvs = self._messages(action.recvs)
             if sends or recvs:
-                self._wire.append(WireRow(need, action.round, sends, recvs, None))
+                self._append(WireRow(need, action.round, sends, recvs, None))
         elif isinstance(action, Native):
             row = self._native(action)
-            self._wire.append(WireRow(need, action.round, (), (), row))
+            self._append(WireRow(need, action.round, (), (), row))
 
     def _add_local(self, action: object, need: int) -> None:
         if not isinstance(action, Copy | Reduce):
@@ -158,6 +177,11 @@ class _Compiler:
         if isinstance(action, Reduce):
             kernel = Kernel.REDUCE_LAST if action.last else Kernel.REDUCE
         self._local.append(LocalRow(need, kernel, self._place(action.dst), srcs, count))
+        self._order.append(False)
+
+    def _append(self, row: WireRow) -> None:
+        self._wire.append(row)
+        self._order.append(True)
 
     def _messages(self, ends: tuple[Send, ...] | tuple[Recv, ...]) -> tuple[Message, ...]:
         messages = (

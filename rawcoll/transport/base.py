@@ -29,6 +29,9 @@ class Pending(Protocol):
     def missing(self) -> tuple[int, ...]:
         """The peers whose messages are not complete."""
 
+    def release(self) -> None:
+        """What was lent is no longer read: give it back, and put the bases as they were."""
+
 
 class Prepared(Protocol):
     """Messages fixed to their addresses, started again and again."""
@@ -84,20 +87,24 @@ class Transport(Protocol):
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),
     ) -> Pending:
         """Start the messages of one transfer. Never blocks.
 
-        Messages match first-in-first-out per (source, destination, tag).
+        Messages match first-in-first-out per (source, destination, tag). For a slot in ``lent`` the
+        transport may put the address of the message in its own memory into ``bases`` instead of copying
+        it, until ``release``.
         """
 
     def prepare(
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),
     ) -> Prepared:
         """Fix the messages of one transfer to addresses, for being started many times."""
 
@@ -109,3 +116,6 @@ class Transport(Protocol):
 
         All of ``call.ranks`` must make their native calls in the same order.
         """
+
+    def close(self) -> None:
+        """Give everything back. Collective; nothing may be under way."""

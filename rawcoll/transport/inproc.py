@@ -55,6 +55,9 @@ class InprocPending:
         """See Pending."""
         return tuple(sorted(self._left))
 
+    def release(self) -> None:
+        """See Pending: nothing was lent."""
+
 
 class Switch:
     """Joins ``nranks`` in-process transports."""
@@ -114,8 +117,9 @@ class InprocTransport:
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
     ) -> Pending:
         """See Transport."""
         pending = InprocPending()
@@ -131,11 +135,12 @@ class InprocTransport:
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
     ) -> Prepared:
         """See Transport."""
-        return _Repost(self, tuple(sends), tuple(recvs), tuple(bases), tag)
+        return _Repost(self, tuple(sends), tuple(recvs), bases, tag)
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:  # noqa: ARG002 - see Transport
         """There is no library below.
@@ -151,6 +156,9 @@ class InprocTransport:
         """See ``prepare_native``, which comes first and refuses."""
         raise BackendUnavailable(f"{call.collective}: found no library below")
 
+    def close(self) -> None:
+        """See Transport."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Repost:
@@ -159,7 +167,7 @@ class _Repost:
     transport: InprocTransport
     sends: tuple[Message, ...]
     recvs: tuple[Message, ...]
-    bases: tuple[int, ...]
+    bases: list[int]
     tag: int
 
     def start(self) -> Pending:

@@ -43,8 +43,9 @@ class MpiTransport:
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
     ) -> Pending:
         """See Transport. Receives first: a message that finds its place open is not buffered."""
         requests: list[MPI.Request] = []
@@ -70,8 +71,9 @@ class MpiTransport:
         self,
         sends: Sequence[Message],
         recvs: Sequence[Message],
-        bases: Sequence[int],
+        bases: list[int],
         tag: int,
+        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
     ) -> Prepared:
         """See Transport: persistent requests."""
         requests: list[MPI.Request] = []
@@ -169,6 +171,9 @@ class MpiPending:
             if request != MPI.REQUEST_NULL and not request.Test()
         )
         return tuple(sorted(set(open_peers)))
+
+    def release(self) -> None:
+        """See Pending: nothing was lent."""
 
     def _peers(self) -> list[int]:
         """The peer of each request."""

@@ -70,6 +70,9 @@ class NativePending:
         """See Pending: MPI does not say who is late; any of the others may be."""
         return () if self._then is None else tuple(r for r in self._ranks if r != self._rank)
 
+    def release(self) -> None:
+        """See Pending: nothing was lent."""
+
     def _run_then(self) -> None:
         then, self._then = self._then, None
         if then is not None:

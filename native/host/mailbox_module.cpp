@@ -1,0 +1,65 @@
+// The Python module of the mailbox: addresses in, nothing else.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "mailbox.h"
+
+namespace nb = nanobind;
+using rawcoll::Mailbox;
+
+namespace {
+
+// Below this copying takes less than giving up the interpreter lock and waiting to get it back.
+constexpr std::size_t kReleaseNbytes = 32768;
+
+template <class Work>
+void run(std::size_t nbytes, const Work& work) {
+    if (nbytes <= kReleaseNbytes)
+        return work();
+    nb::gil_scoped_release release;
+    work();
+}
+
+bool send(Mailbox& box, const std::vector<std::size_t>& peers, std::uint64_t tag,
+          std::uintptr_t address, std::size_t nbytes) {
+    bool sent = false;
+    run(nbytes, [&] { sent = box.send(peers, tag, reinterpret_cast<void*>(address), nbytes); });
+    return sent;
+}
+
+bool receive(Mailbox& box, std::size_t peer, std::uint64_t tag, std::uintptr_t address,
+             std::size_t nbytes) {
+    const Mailbox::Claim claim = box.claim(peer, tag, nbytes);
+    if (claim.address == 0)
+        return false;
+    run(nbytes, [&] {
+        std::memcpy(reinterpret_cast<void*>(address), reinterpret_cast<void*>(claim.address),
+                    nbytes);
+    });
+    box.release(peer, claim.ticket);
+    return true;
+}
+
+nb::object borrow(Mailbox& box, std::size_t peer, std::uint64_t tag, std::size_t nbytes) {
+    const Mailbox::Claim claim = box.claim(peer, tag, nbytes);
+    if (claim.address == 0)
+        return nb::none();
+    return nb::make_tuple(claim.address, claim.ticket);
+}
+
+}  // namespace
+
+NB_MODULE(_mailbox, m) {
+    // A communicator that is never closed lives until the process ends, and its mailbox with it.
+    nb::set_leak_warnings(false);
+    m.def("segment_nbytes", &Mailbox::segment_nbytes);
+    nb::class_<Mailbox>(m, "Mailbox")
+        .def(nb::init<std::vector<std::uintptr_t>, std::size_t, std::size_t, std::size_t>())
+        .def("send", &send)
+        .def("receive", &receive)
+        .def("borrow", &borrow)
+        .def("release", &Mailbox::release);
+}
