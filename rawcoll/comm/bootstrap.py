@@ -86,18 +86,13 @@ class MpiBootstrap:
     def node_transport(self) -> Transport:
         """The same, with messages between ranks of one node through shared memory. Collective.
 
-        Over MPI alone where no rank has a neighbour, or the extension is missing on any.
+        Over MPI alone on a node whose ranks have no neighbour, no memory to share or no extension.
         """
         far = self.transport()
-        try:
-            from rawcoll.transport.node import NodeTransport
-        except ImportError:
-            has_extension = False
-        else:
-            has_extension = True
-        if all(self.comm.allgather(has_extension)) and len(self.nodes()) < self.nranks:
-            return NodeTransport(far, self.comm)
-        return far
+        node = self.comm.Split_type(_mpi().COMM_TYPE_SHARED)
+        near = _node_transport(far, node) if node.size > 1 else None
+        node.Free()
+        return far if near is None else near
 
     def split(self, color: int | None, key: int) -> MpiBootstrap | None:
         """The ranks of the same color, ordered by key; None without a color. Collective."""
@@ -166,6 +161,16 @@ class AbortHook:
         line = traceback.format_exception_only(kind, error)[-1].strip()
         sys.stderr.write(f"rawcoll: rank {self._bootstrap.rank}: uncaught {line}; ending the job\n")
         self._bootstrap.abort()
+
+
+def _node_transport(far: MpiTransport, node: Any) -> Transport | None:
+    try:
+        from rawcoll.transport.node import NodeTransport
+    except ImportError:
+        has_extension = False
+    else:
+        has_extension = True
+    return NodeTransport.beside(far, node) if all(node.allgather(has_extension)) else None
 
 
 def library_version() -> str:

@@ -8,51 +8,56 @@ Both ends decide by size and peer alike which way a message goes. Owns the share
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
-
-from mpi4py import MPI
+from typing import Any, Final
 
 from rawcoll.errors import TransportError
 from rawcoll.transport import _mailbox
 from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
 from rawcoll.transport.mpi import MpiTransport
+from rawcoll.transport.segments import SharedSegments
 
 MOST_NBYTES: Final = 1 << 20
 """Larger messages go over MPI, which copies once where this copies twice: beyond the caches that decides."""
 _ARENA_NBYTES: Final = 8 << 20
 _NENTRIES: Final = 1024
 """Messages under way from one rank to one other; a sender waits where there are more."""
-_LINE: Final = 64
 
 
 class NodeTransport:
-    """One rank's end: shared memory beside MPI.
+    """One rank's end: shared memory beside MPI. Made by ``beside``.
 
     Args:
         far: carries what does not go through shared memory; owned, closed by ``close``.
-        comm: of the same ranks; used while this object is made. Collective.
+        ranks: the ranks of this node, in the order of the segments.
+        segments: their shared memory; owned.
+        arena_nbytes: what of a segment holds messages.
     """
 
-    def __init__(self, far: MpiTransport, comm: MPI.Intracomm) -> None:
+    def __init__(
+        self, far: MpiTransport, ranks: Sequence[int], segments: SharedSegments, arena_nbytes: int
+    ) -> None:
         self._far = far
         self.rank = far.rank
         self.nranks = far.nranks
-        node = cast(MPI.Intracomm, comm.Split_type(MPI.COMM_TYPE_SHARED))
-        ranks: list[int] = node.allgather(comm.rank)
-        self.near = {rank: number for number, rank in enumerate(ranks) if rank != comm.rank}
+        self.near = {rank: number for number, rank in enumerate(ranks) if rank != far.rank}
         """The peers on this node, and their numbers there."""
+        self._segments = segments
+        own = list(ranks).index(far.rank)
+        self.box = _mailbox.Mailbox(segments.addresses, own, _NENTRIES, arena_nbytes)
+
+    @classmethod
+    def beside(cls, far: MpiTransport, node: Any) -> NodeTransport | None:
+        """Shared memory beside ``far``; None where the node has none to share. Collective.
+
+        Args:
+            far: over all ranks.
+            node: mpi4py communicator of the ranks that share memory.
+        """
+        ranks: list[int] = node.allgather(far.rank)
         arena_nbytes = _ARENA_NBYTES // max(1, len(ranks) // 8)
-        nbytes = _mailbox.segment_nbytes(len(ranks), _NENTRIES, arena_nbytes) + _LINE
-        self._window = MPI.Win.Allocate_shared(nbytes, 1, comm=node)
-        segments = [
-            -(-self._window.Shared_query(number)[0].address // _LINE) * _LINE
-            for number in range(len(ranks))
-        ]
-        own = self._window.Shared_query(node.rank)[0]
-        own[:] = bytes(len(own))
-        node.Barrier()
-        self.box = _mailbox.Mailbox(segments, node.rank, _NENTRIES, arena_nbytes)
-        node.Free()
+        nbytes = _mailbox.segment_nbytes(len(ranks), _NENTRIES, arena_nbytes)
+        segments = SharedSegments.create(node, nbytes)
+        return None if segments is None else cls(far, ranks, segments, arena_nbytes)
 
     def post(
         self,
@@ -102,8 +107,9 @@ class NodeTransport:
         return self._far.native(call, blocking=blocking)
 
     def close(self) -> None:
-        """Free segments and communicators. Collective."""
-        self._window.Free()
+        """See Transport."""
+        del self.box
+        self._segments.close()
         self._far.close()
 
 
