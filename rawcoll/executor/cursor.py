@@ -105,9 +105,12 @@ class Cursor:
             if self.finished:
                 return False
             return self._advance()
-        except BaseException as error:  # kept for whoever waits
+        except Exception as error:  # kept for whoever waits
             self._finish(error)
             return True
+        except BaseException as error:  # an interrupt is for whoever steps, too
+            self._finish(error)
+            raise
         finally:
             self._stepping.release()
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from mpi4py import MPI
 
-from rawcoll.errors import TransportError
 from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
+from rawcoll.transport.mpi_errors import mapped, transport_error
 from rawcoll.transport.mpi_native import NativeCollectives
 
 _MAX_MESSAGE_NBYTES: Final = 1 << 30
@@ -64,7 +64,7 @@ class MpiTransport:
                 else:
                     self._start(self._isend, (slot, offset, nbytes, peer), bases, tag, requests)
         except MPI.Exception as error:
-            raise _transport_error("post", error, self.rank) from error
+            raise transport_error("post", error, self.rank) from error
         return MpiPending(requests, recvs, sends, self)
 
     def prepare(
@@ -89,11 +89,8 @@ class MpiTransport:
 
     def native(self, call: NativeCall, *, blocking: bool) -> Pending:
         """See Transport."""
-        try:
-            request = self._collectives.start(call, blocking=blocking)
-        except MPI.Exception as error:
-            raise _transport_error(call.collective, error, self.rank) from error
-        return request
+        with mapped(call.collective, self.rank):
+            return self._collectives.start(call, blocking=blocking)
 
     def close(self) -> None:
         """Free the communicators. Collective."""
@@ -152,16 +149,14 @@ class MpiPending:
                 done += 1
         except MPI.Exception as error:
             rank, peer = self._transport.rank, self._peers()[done]
-            raise _transport_error("message", error, rank, peer) from error
+            raise transport_error("message", error, rank, peer) from error
         self._done = done
         return True
 
     def wait(self) -> None:
         """See Pending."""
-        try:
+        with mapped("message", self._transport.rank):
             MPI.Request.Waitall(self._requests)
-        except MPI.Exception as error:
-            raise _transport_error("message", error, self._transport.rank) from error
 
     def missing(self) -> tuple[int, ...]:
         """See Pending."""
@@ -200,11 +195,6 @@ class MpiPrepared(MpiPending):
         """See Prepared."""
         for request in self._requests:
             request.Free()
-
-
-def _transport_error(what: str, error: MPI.Exception, rank: int, *peers: int) -> TransportError:
-    text = f"{what}: MPI reported an error: found {error.Get_error_string()}, expected success"
-    return TransportError(text, rank=rank, peers=peers)
 
 
 def raw_collective(

@@ -17,6 +17,7 @@ from mpi4py import MPI
 from rawcoll.device.host import Memory
 from rawcoll.kernels.host import host_kernels
 from rawcoll.transport.base import NativeCall, Pending
+from rawcoll.transport.mpi_errors import mapped
 from rawcoll.types import DType, Kind, Op
 
 _DATATYPES: Final = {
@@ -56,14 +57,16 @@ class NativePending:
     def test(self) -> bool:
         """See Pending."""
         if self._then is not None:
-            if not self._request.Test():
-                return False
+            with mapped("collective", self._rank):
+                if not self._request.Test():
+                    return False
             self._run_then()
         return True
 
     def wait(self) -> None:
         """See Pending."""
-        self._request.Wait()
+        with mapped("collective", self._rank):
+            self._request.Wait()
         self._run_then()
 
     def missing(self) -> tuple[int, ...]:
