@@ -51,44 +51,53 @@ def tell(call):
 """
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ("comm.all_reduce(x, algorithm='ring')", "all_reduce"),
-        ("comm.all_reduce(x)", "all_reduce"),
-        ("comm.all_reduce(x, algorithm='ring', async_op=True).wait()", "all_reduce"),
-        ("comm.broadcast(x, root=1)", "broadcast"),
-        ("comm.barrier()", "barrier"),
-        ("comm.recv(x, 1)", "point-to-point"),
-        ("comm.plan('all_reduce', x, algorithm='ring').run()", "all_reduce"),
-        ("comm.all_reduce(x, algorithm='builtin', async_op=True).wait()", "all_reduce"),
-    ],
-)
-def test_a_rank_that_never_calls(job, call: str, said: str) -> None:
-    done = job(
-        2,
-        TELL
-        + f"""
+NEVER_CALLED = {
+    "comm.all_reduce(x, algorithm='ring')": "all_reduce",
+    "comm.all_reduce(x)": "all_reduce",
+    "comm.all_reduce(x, algorithm='ring', async_op=True).wait()": "all_reduce",
+    "comm.broadcast(x, root=1)": "broadcast",
+    "comm.barrier()": "barrier",
+    "comm.recv(x, 1)": "point-to-point",
+    "comm.plan('all_reduce', x, algorithm='ring').run()": "all_reduce",
+    "comm.all_reduce(x, algorithm='builtin', async_op=True).wait()": "all_reduce",
+}
+
+
+@pytest.fixture(scope="module")
+def told(mpirun, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What rank 0 tells of each call, made on a communicator of its own while rank 1 sleeps."""
+    script = tmp_path_factory.mktemp("never") / "script.py"
+    body = f"""
+comms = [comm.split(0) for _ in range({len(NEVER_CALLED)})]
 if comm.rank == 0:
-    tell(lambda: {call})
-    try:
-        comm.barrier()
-    except rawcoll.TransportError as error:
-        print("afterwards:", error)
-    comm.close()
+    for comm, call in zip(comms, {list(NEVER_CALLED)!r}):
+        print("call:", call)
+        tell(lambda: eval(call))
+        try:
+            comm.barrier()
+        except rawcoll.TransportError as error:
+            print("afterwards:", error)
+        comm.close()
     sys.stdout.flush()
-    os._exit(0)
-time.sleep(5)
+    open("{script}.end", "w").close()
+while not os.path.exists("{script}.end"):
+    time.sleep(0.1)
 os._exit(0)
-""",
-    )
-    text = done.stdout
-    assert f"timeout: {said}: no progress: found 2 s without any on rank 0 in round 0" in text, (
-        describe(done)
-    )
-    assert "not heard from: 1 |" in text, describe(done)
-    assert f"| {said} 0 (1,) 0" in text or "builtin" in call, describe(done)
-    assert f"afterwards: communicator: unusable: an earlier {said} failed" in text, describe(done)
+"""
+    script.write_text(HEAD.replace("LIMIT", "2") + TELL + body)
+    done = mpirun(2, script, timeout=90, env={"RAWCOLL_CHECK": "0"})
+    texts = [part.split("\n", 1) for part in done.stdout.split("call: ")[1:]]
+    assert [call for call, _ in texts] == list(NEVER_CALLED), describe(done)
+    return dict(texts)
+
+
+@pytest.mark.parametrize(("call", "said"), NEVER_CALLED.items())
+def test_a_rank_that_never_calls(told: dict[str, str], call: str, said: str) -> None:
+    text = told[call]
+    assert f"timeout: {said}: no progress: found 2 s without any on rank 0 in round 0" in text
+    assert "not heard from: 1 |" in text
+    assert f"| {said} 0 (1,) 0" in text or "builtin" in call
+    assert f"afterwards: communicator: unusable: an earlier {said} failed" in text
 
 
 def test_a_stream_that_stands_still(job) -> None:

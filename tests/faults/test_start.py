@@ -69,54 +69,55 @@ def test_the_other_mpis_mpirun_is_refused(mpirun, tmp_path: Path) -> None:
     assert "started" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "message"),
-    [
-        (
-            "RAWCOLL_TIMEOUT_S",
-            ("5", "6"),
-            "init: RAWCOLL_TIMEOUT_S differs: found 5 on rank 0, 6 on rank 1",
-        ),
-        (
-            "RAWCOLL_ALGO",
-            ("ring", ""),
-            "init: RAWCOLL_ALGO differs: found ring on rank 0,  on rank 1",
-        ),
-        (
-            "RAWCOLL_CHECK",
-            ("0", "1"),
-            "init: RAWCOLL_CHECK differs: found 0 on rank 0, 1 on rank 1",
-        ),
-        (
-            "RAWCOLL_TIMEOUT_S",
-            ("5", "soon"),
-            "rank 1: RAWCOLL_TIMEOUT_S: found 'soon', expected a positive",
-        ),
-        ("RAWCOLL_CHECK", ("yes", "1"), "rank 0: RAWCOLL_CHECK: found 'yes', expected 0 or 1"),
-        (
-            "RAWCOLL_ALGOS",
-            ("ring", "ring"),
-            "rank 0: environment: unknown name: found 'RAWCOLL_ALGOS', expected one of RAWCOLL_ALGO, ",
-        ),
-    ],
-)
-def test_environments_that_differ_are_refused_on_every_rank(
-    mpirun, tmp_path: Path, name: str, values: tuple[str, str], message: str
-) -> None:
+DIFFERENCES = [
+    (
+        "RAWCOLL_TIMEOUT_S",
+        ("5", "6"),
+        "init: RAWCOLL_TIMEOUT_S differs: found 5 on rank 0, 6 on rank 1",
+    ),
+    ("RAWCOLL_ALGO", ("ring", ""), "init: RAWCOLL_ALGO differs: found ring on rank 0,  on rank 1"),
+    ("RAWCOLL_CHECK", ("0", "1"), "init: RAWCOLL_CHECK differs: found 0 on rank 0, 1 on rank 1"),
+    (
+        "RAWCOLL_TIMEOUT_S",
+        ("5", "soon"),
+        "rank 1: RAWCOLL_TIMEOUT_S: found 'soon', expected a positive",
+    ),
+    ("RAWCOLL_CHECK", ("yes", "1"), "rank 0: RAWCOLL_CHECK: found 'yes', expected 0 or 1"),
+    (
+        "RAWCOLL_ALGOS",
+        ("ring", "ring"),
+        "rank 0: environment: unknown name: found 'RAWCOLL_ALGOS', expected one of RAWCOLL_ALGO, ",
+    ),
+]
+
+
+def test_environments_that_differ_are_refused_on_every_rank(mpirun, tmp_path: Path) -> None:
+    """One after the other in one job, which then starts: a refusal leaves nothing behind."""
     script = tmp_path / "script.py"
-    script.write_text(
-        "import os\n"
-        "from mpi4py import MPI\n"
-        f"os.environ[{name!r}] = {values!r}[MPI.COMM_WORLD.rank]\n"
-        "import rawcoll\n"
-        "try:\n"
-        "    rawcoll.init()\n"
-        "except rawcoll.RankMismatch as error:\n"
-        "    print(f'rank {MPI.COMM_WORLD.rank} refused: {error}')\n"
-    )
-    done = mpirun(2, script, timeout=60)
-    for rank in range(2):
-        assert f"rank {rank} refused: {message}" in done.stdout, describe(done)
+    script.write_text(f"""
+import os
+from mpi4py import MPI
+import rawcoll
+
+rank = MPI.COMM_WORLD.rank
+for number, (name, values, _) in enumerate({DIFFERENCES!r}):
+    before = os.environ.get(name)
+    os.environ[name] = values[rank]
+    try:
+        rawcoll.init()
+    except rawcoll.RankMismatch as error:
+        print(f"{{number}}: rank {{rank}} refused: {{error}}")
+    del os.environ[name]
+    if before is not None:
+        os.environ[name] = before
+rawcoll.init().close()
+print("started")
+""")
+    done = mpirun(2, script, timeout=60, check=True)
+    for number, (_, _, message) in enumerate(DIFFERENCES):
+        for rank in range(2):
+            assert f"{number}: rank {rank} refused: {message}" in done.stdout, describe(done)
+    assert done.stdout.count("started") == 2
 
 
 def test_variables_that_may_differ(mpirun, tmp_path: Path) -> None:
