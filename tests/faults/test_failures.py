@@ -18,6 +18,7 @@ comm = rawcoll.init(timeout_s=LIMIT)
 x = np.ones(1000)
 comm.all_reduce(x)
 print("started", flush=True)
+comm.barrier()  # nobody ends the job before all have said so
 """
 
 

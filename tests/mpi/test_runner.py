@@ -25,7 +25,7 @@ def outcomes() -> dict[str, Outcome]:
         "case_hangs",
         "case_after_a_hang",
     ]
-    return run_cases(JobSpec(str(BROKEN), 2, case_timeout_s=3.0), names)
+    return run_cases(JobSpec(str(BROKEN), 2, case_timeout_s=2.0), names)
 
 
 @pytest.mark.parametrize(
