@@ -23,7 +23,7 @@ from rawcoll.comm.planner import Planner
 from rawcoll.config import VARIABLES, debug_level, settings_from
 from rawcoll.errors import RawcollError
 
-_PATIENCE_S: Final = 20.0
+_PATIENCE_S: Final = 60.0  # other jobs may have the cores
 _NEEDED: Final = ("numpy", "ml_dtypes", "mpi4py")
 _BUILD: Final = "pip install --force-reinstall --no-deps --no-binary rawcoll rawcoll"
 _UNBIND: Final = (

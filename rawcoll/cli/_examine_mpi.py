@@ -42,7 +42,7 @@ except RawcollError as error:
 """
 _TRY: Final = """\
 import numpy, rawcoll
-comm = rawcoll.init(timeout_s=15)
+comm = rawcoll.init(timeout_s=45)
 print("sum", int(comm.all_reduce(numpy.ones(1))[0]), flush=True)
 comm.close()
 """

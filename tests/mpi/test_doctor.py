@@ -22,7 +22,7 @@ def test_alone_it_finds_the_mpi_and_starts_two_ranks(mpirun: Callable[..., Any])
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
