@@ -33,6 +33,7 @@ Mailbox::Mailbox(std::vector<std::uintptr_t> segments, std::size_t rank, std::si
       incoming_(segments_.size()) {
     if (rank_ >= segments_.size() || nentries_ == 0)
         throw std::invalid_argument("mailbox: rank or entries out of range");
+    regions_.push_back(segments_);
     for (const std::uintptr_t segment : segments_)
         if (segment == 0 || segment % kLine != 0)
             throw std::invalid_argument("mailbox: segment: not aligned to a cache line");
@@ -84,15 +85,45 @@ bool Mailbox::send(const std::vector<std::size_t>& peers, std::uint64_t tag, con
     auto block = std::find_if(blocks_.begin(), blocks_.end(),
                               [offset](const Block& one) { return one.offset == offset; });
     for (const std::size_t peer : peers) {
-        const std::uint64_t number = posted_[peer]++;
-        Entry* const posted = entry(rank_, peer, number);
-        posted->tag = tag;
-        posted->nbytes = nbytes;
-        posted->offset = arena_ + offset;
-        publish(posted->state, number + 1);
-        block->entries.push_back(posted);
+        const std::uint64_t number = post(peer, tag, nbytes, 0, arena_ + offset);
+        block->entries.push_back(entry(rank_, peer, number));
     }
     return true;
+}
+
+std::vector<std::uint64_t> Mailbox::send_in_place(const std::vector<std::size_t>& peers,
+                                                  std::uint64_t tag, std::uint64_t region,
+                                                  std::size_t offset, std::size_t nbytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::uint64_t> tickets;
+    if (has_room(peers))
+        for (const std::size_t peer : peers)
+            tickets.push_back(post(peer, tag, nbytes, region, offset));
+    return tickets;
+}
+
+std::uint64_t Mailbox::add_region(std::vector<std::uintptr_t> addresses) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (addresses.size() != segments_.size())
+        throw std::invalid_argument("region: not as many addresses as ranks");
+    regions_.push_back(std::move(addresses));
+    return regions_.size() - 1;
+}
+
+bool Mailbox::is_done(std::size_t peer, std::uint64_t ticket) const {
+    return acquire(entry(rank_, peer, ticket)->state) != ticket + 1;
+}
+
+std::uint64_t Mailbox::post(std::size_t peer, std::uint64_t tag, std::size_t nbytes,
+                            std::uint64_t region, std::size_t offset) {
+    const std::uint64_t number = posted_[peer]++;
+    Entry* const posted = entry(rank_, peer, number);
+    posted->tag = tag;
+    posted->nbytes = nbytes;
+    posted->region = region;
+    posted->offset = offset;
+    publish(posted->state, number + 1);
+    return number;
 }
 
 Mailbox::Claim Mailbox::claim(std::size_t peer, std::uint64_t tag, std::size_t nbytes) {
@@ -115,9 +146,11 @@ Mailbox::Claim Mailbox::claim(std::size_t peer, std::uint64_t tag, std::size_t n
              (at = std::find(claimed.begin(), claimed.end(), incoming.next)) != claimed.end();
              ++incoming.next)
             claimed.erase(at);
-        return {segments_[peer] + found->offset, number};
+        if (found->region == kElsewhere)
+            return {Claim::kElsewhere, 0, number};
+        return {Claim::kHere, regions_.at(found->region)[peer] + found->offset, number};
     }
-    return {0, 0};
+    return {Claim::kNone, 0, 0};
 }
 
 void Mailbox::release(std::size_t peer, std::uint64_t ticket) {

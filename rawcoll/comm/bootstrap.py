@@ -91,8 +91,10 @@ class MpiBootstrap:
         far = self.transport()
         node = self.comm.Split_type(_mpi().COMM_TYPE_SHARED)
         near = _node_transport(far, node) if node.size > 1 else None
-        node.Free()
-        return far if near is None else near
+        if near is None:
+            node.Free()
+            return far
+        return near
 
     def split(self, color: int | None, key: int) -> MpiBootstrap | None:
         """The ranks of the same color, ordered by key; None without a color. Collective."""

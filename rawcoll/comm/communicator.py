@@ -28,7 +28,7 @@ from rawcoll.comm.signature import Exchange
 from rawcoll.comm.warm import WarmCall
 from rawcoll.config import Settings
 from rawcoll.device.arrays import NUMPY_DTYPES, dtype_from
-from rawcoll.device.host import Memory, Stream
+from rawcoll.device.host import Stream
 from rawcoll.errors import InvalidArgument, unknown_name
 from rawcoll.executor.engine import process_engine
 from rawcoll.kernels.host import host_kernels
@@ -132,9 +132,13 @@ class Communicator:
         return self._bootstrap.comm
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float32") -> npt.NDArray[Any]:
-        """A new uninitialised array, aligned to a cache line. Collective."""
+        """A new uninitialised array, of one size on all ranks. Collective.
+
+        Ranks of one node share its memory, so that peers read it where it stands: the fastest array to
+        communicate. The memory is given back when array and communicator are both gone.
+        """
         kind = dtype_from("dtype", dtype)
-        memory = Memory(int(np.prod(shape)) * kind.itemsize)
+        memory = self._transports[0].allocate(int(np.prod(shape)) * kind.itemsize)
         return memory.array(NUMPY_DTYPES[kind.name], shape)
 
     def all_reduce(

@@ -168,7 +168,7 @@ class Runner:
         bases = plan.bases(bound.src, bound.dst, memory.address)
         tag = _MIN_TAGS + next(self._plan_tags) % _MIN_TAGS
         prepared = [
-            self._transport.prepare(row.sends, row.recvs, bases, tag, row.lent)
+            self._transport.prepare(row.sends, row.recvs, bases, tag, row.lent, row.early)
             for row in plan.table.wire
         ]
         cursor = Cursor(

@@ -12,7 +12,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from mmap import mmap
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,15 @@ class Memory:
         base = int(self._owner.ctypes.data)
         self.address = -(-base // ALIGNMENT) * ALIGNMENT
         self.nbytes = nbytes
+
+    @classmethod
+    def over(cls, buffer: mmap) -> Self:
+        """The bytes of a mapping, which stays as long as this object; it begins at a page."""
+        self = cls.__new__(cls)
+        self._owner = np.frombuffer(buffer, np.uint8)
+        self.address = int(self._owner.ctypes.data)
+        self.nbytes = len(buffer)
+        return self
 
     def array(self, dtype: np.dtype[Any], shape: int | Sequence[int]) -> npt.NDArray[Any]:
         """The memory as an array, which keeps it alive."""

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from rawcoll.executor.plan import Bases, Plan
+from rawcoll.executor.table import WireRow
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import Pending, Prepared, Transport
 
@@ -51,6 +52,8 @@ class Cursor:
         self._wires = 0
         self._locals = 0
         self._pending: Pending | None = None
+        self._has_arrived = False
+        """Whether the transfer under way has brought all it brings; then only its sends are."""
         self._lent: deque[tuple[int, Pending]] = deque()
         """Transfers whose lent memory kernels still read, and the number of local rows that end it."""
         self._stepping = threading.Lock()
@@ -76,7 +79,8 @@ class Cursor:
     @property
     def round(self) -> int | None:
         """The round under way, or None before the first and after the last transfer."""
-        return self._wire[self._wires].round if self._wires < len(self._wire) else None
+        number = self._wires - 1 if self._pending is not None and self._has_arrived else self._wires
+        return self._wire[number].round if number < len(self._wire) else None
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -131,6 +135,7 @@ class Cursor:
         while True:
             if pending is None and wires < len(wire) and wire[wires].need <= locals_:
                 pending = self._pending = self._post(wires)
+                self._has_arrived = False
                 moved = True
             ran = locals_ < len(local) and local[locals_].need <= wires
             if ran:
@@ -140,18 +145,25 @@ class Cursor:
                 if self._lent:
                     self._give_back()
             if pending is not None:
-                if pending.test():
-                    if wire[wires].lent:
-                        self._lent.append((wire[wires].release, pending))
-                        self._give_back()
-                    pending = self._pending = None
+                if not self._has_arrived and self._arrives(wire[wires], pending):
                     wires = self._wires = wires + 1
+                    moved = True
+                elif self._has_arrived and pending.test():
+                    pending = self._pending = None
                     moved = True
                 elif not ran and not self._is_worth_waiting(pending):
                     return moved
             elif not ran:
                 self._finish(None)
                 return True
+
+    def _arrives(self, row: WireRow, pending: Pending) -> bool:
+        """Ask whether kernels may go on with what the transfer brings."""
+        self._has_arrived = pending.arrived() if row.early else pending.test()
+        if self._has_arrived and row.lent:
+            self._lent.append((row.release, pending))
+            self._give_back()
+        return self._has_arrived
 
     def _give_back(self) -> None:
         """Release what was lent to kernels that have all run."""
@@ -160,7 +172,9 @@ class Cursor:
 
     def _is_worth_waiting(self, pending: Pending) -> bool:
         """Ask again a few times where the caller is patient; the next round of the loop sees it done."""
-        return any(pending.test() for _ in range(self.patience))
+        if self._has_arrived or not self._wire[self._wires].early:
+            return any(pending.test() for _ in range(self.patience))
+        return any(pending.arrived() for _ in range(self.patience))
 
     def _post(self, number: int) -> Pending:
         if self._prepared is not None:
@@ -169,7 +183,9 @@ class Cursor:
         if row.native is not None:
             call = self._plan.native_call(row.native, self._bases)
             return self._transport.native(call, blocking=False)
-        return self._transport.post(row.sends, row.recvs, self._bases, self._tag, row.lent)
+        return self._transport.post(
+            row.sends, row.recvs, self._bases, self._tag, row.lent, row.early
+        )
 
     def _finish(self, error: BaseException | None) -> None:
         self.error = error

@@ -1,7 +1,8 @@
-"""Which received messages a transport may leave in its own memory.
+"""Which received messages a transport may leave where they are, and when kernels may use them.
 
 A scratch slot that a message fills whole, and that kernels only read until it is written again, need not
-be a copy: the kernel can read where the message arrived. Owns that decision, made once for a table.
+be a copy: the kernel can read where the message arrived. The kernels must need no later transfer: a sender
+may be waiting for them, and would wait for itself. Owns these decisions, made once for a table.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class _Finder:
         self._table = table
         self._itemsize = itemsize
         self._held: dict[int, _Arrival] = {}
-        self._found: dict[int, _Lent] = defaultdict(_Lent)
+        self._found: dict[int, _Lent] = {}
+        self._waiting: dict[int, list[LocalRow]] = defaultdict(list)
+        """Local rows by the number of wire rows that they need."""
+        for local in table.local:
+            self._waiting[local.need].append(local)
 
     def run(self) -> Table:
         wires = locals_ = 0
@@ -56,10 +61,25 @@ class _Finder:
         return replace(self._table, wire=wire)
 
     def _row(self, number: int, row: WireRow) -> WireRow:
-        found = self._found.get(number)
-        if found is None:
-            return row
-        return replace(row, lent=frozenset(found.slots), release=found.release)
+        found = self._found.get(number, _Lent())
+        return replace(
+            row,
+            lent=frozenset(found.slots),
+            release=found.release,
+            early=self._is_early(number, row),
+        )
+
+    def _is_early(self, number: int, row: WireRow) -> bool:
+        """Whether no kernel that waits for the row's messages writes what the row sends."""
+        if row.native is not None:
+            return False
+        sent = [(slot, offset, offset + nbytes) for slot, offset, nbytes, _ in row.sends]
+        for local in self._waiting.get(number + 1, ()):
+            slot, first = local.dst
+            stop = first + local.count * self._itemsize
+            if any(slot == s and first < end and begin < stop for s, begin, end in sent):
+                return False
+        return True
 
     def _wire(self, number: int, row: WireRow) -> None:
         for slot, _, _, _ in row.sends:
@@ -85,6 +105,8 @@ class _Finder:
             arrival = self._held.get(slot)
             if arrival is not None:
                 arrival.last_reader = number + 1
+                if row.need > arrival.row + 1:
+                    arrival.is_read_only = False  # it would be held up by later messages
                 if offset + row.count * self._itemsize > arrival.nbytes:
                     arrival.is_read_only = (
                         False  # more than the message is read: it was there before
@@ -99,6 +121,6 @@ class _Finder:
         """The slot is written anew, or the table is at its end."""
         arrival = self._held.pop(slot, None)
         if arrival is not None and arrival.is_read_only:
-            found = self._found[arrival.row]
+            found = self._found.setdefault(arrival.row, _Lent())
             found.slots.add(slot)
             found.release = max(found.release, arrival.last_reader)

@@ -67,6 +67,8 @@ class WireRow:
         lent: slots whose memory the transport may replace by its own, since the message is all that the
             slot holds and kernels only read it.
         release: how many local rows must be finished before that memory is no longer read.
+        early: whether kernels may use what has arrived while its own sends are still under way: none of
+            them writes what is being sent. Only then may a send wait for its receiver's kernels.
     """
 
     need: int
@@ -76,6 +78,7 @@ class WireRow:
     native: NativeRow | None
     lent: frozenset[int] = frozenset()
     release: int = 0
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

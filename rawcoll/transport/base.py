@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rawcoll.device.host import Memory
 from rawcoll.types import DType, Op
 
 Message = tuple[int, int, int, int]
@@ -22,6 +23,9 @@ class Pending(Protocol):
 
     def test(self) -> bool:
         """Whether all have arrived and may be reused. Makes progress; raises TransportError."""
+
+    def arrived(self) -> bool:
+        """Whether all that is received is here; sends may still be under way. Makes progress."""
 
     def wait(self) -> None:
         """Block until ``test`` would be true."""
@@ -90,12 +94,14 @@ class Transport(Protocol):
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),
+        early: bool = False,
     ) -> Pending:
         """Start the messages of one transfer. Never blocks.
 
         Messages match first-in-first-out per (source, destination, tag). For a slot in ``lent`` the
         transport may put the address of the message in its own memory into ``bases`` instead of copying
-        it, until ``release``.
+        it, until ``release``. Only with ``early``, when the caller goes on as soon as all has
+        ``arrived``, may a send last until its receiver has released the message.
         """
 
     def prepare(
@@ -105,8 +111,12 @@ class Transport(Protocol):
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),
+        early: bool = False,
     ) -> Prepared:
         """Fix the messages of one transfer to addresses, for being started many times."""
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Memory from which messages travel best. Collective, of one size on all ranks."""
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:
         """Make ready for native calls among ``ranks``. Collective over them; may block."""

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rawcoll.device.host import Memory
 from rawcoll.errors import BackendUnavailable, TransportError
 from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
 
@@ -34,13 +35,17 @@ class InprocPending:
         """Count one more message to or from ``peer``."""
         self._left[peer] += 1
 
-    def arrived(self, peer: int) -> None:
+    def complete(self, peer: int) -> None:
         """One message with ``peer`` is complete."""
         self._left[peer] -= 1
         if not self._left[peer]:
             del self._left[peer]
 
     def test(self) -> bool:
+        """See Pending."""
+        return not self._left
+
+    def arrived(self) -> bool:
         """See Pending."""
         return not self._left
 
@@ -97,8 +102,8 @@ class Switch:
                 f"{send.nbytes} bytes sent, expected {recv.nbytes}"
             )
         ctypes.memmove(recv.address, send.address, send.nbytes)
-        send.transfer.arrived(key[1])
-        recv.transfer.arrived(key[0])
+        send.transfer.complete(key[1])
+        recv.transfer.complete(key[0])
 
 
 class InprocTransport:
@@ -120,6 +125,7 @@ class InprocTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
+        early: bool = False,  # noqa: ARG002
     ) -> Pending:
         """See Transport."""
         pending = InprocPending()
@@ -138,9 +144,14 @@ class InprocTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
+        early: bool = False,  # noqa: ARG002
     ) -> Prepared:
         """See Transport."""
         return _Repost(self, tuple(sends), tuple(recvs), bases, tag)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """See Transport."""
+        return Memory(nbytes)
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:  # noqa: ARG002 - see Transport
         """There is no library below.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mpi4py import MPI
 
+from rawcoll.device.host import Memory
 from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
 from rawcoll.transport.mpi_errors import mapped, transport_error
 from rawcoll.transport.mpi_native import NativeCollectives
@@ -46,6 +47,7 @@ class MpiTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
+        early: bool = False,  # noqa: ARG002
     ) -> Pending:
         """See Transport. Receives first: a message that finds its place open is not buffered."""
         requests: list[MPI.Request] = []
@@ -74,6 +76,7 @@ class MpiTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
+        early: bool = False,  # noqa: ARG002
     ) -> Prepared:
         """See Transport: persistent requests."""
         requests: list[MPI.Request] = []
@@ -82,6 +85,10 @@ class MpiTransport:
         for message in sends:
             self._start(self._comm.Send_init, message, bases, tag, requests)
         return MpiPrepared(requests, recvs, sends, self)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """See Transport."""
+        return Memory(nbytes)
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:
         """See Transport."""
@@ -152,6 +159,12 @@ class MpiPending:
             raise transport_error("message", error, rank, peer) from error
         self._done = done
         return True
+
+    def arrived(self) -> bool:
+        """See Pending. The receives come first."""
+        return self.test() or self._done >= sum(
+            self._transport.npieces(message[2]) for message in self._recvs
+        )
 
     def wait(self) -> None:
         """See Pending."""

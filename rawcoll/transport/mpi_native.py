@@ -63,6 +63,10 @@ class NativePending:
             self._run_then()
         return True
 
+    def arrived(self) -> bool:
+        """See Pending."""
+        return self.test()
+
     def wait(self) -> None:
         """See Pending."""
         with mapped("collective", self._rank):

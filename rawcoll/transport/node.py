@@ -1,26 +1,40 @@
 """Messages between ranks of one node through shared memory, all others over MPI.
 
-A small message is staged by its sender in shared memory, once for all its receivers on the node; the send
-is complete then. A receiver copies it, or, where the slot is lent, leaves it there for the kernels to read.
-Both ends decide by size and peer alike which way a message goes. Owns the shared segments.
+Every message between neighbours is announced in the receiver's mailbox. It is then read where it stands,
+when the sender's array is shared memory (``allocate``); or staged by the sender, once for all its receivers
+on the node; or, too large for that, sent over MPI. A receiver copies what it reads, or, where the slot is
+lent, leaves it there for the kernels. Owns the shared memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from rawcoll.device.host import Memory
 from rawcoll.errors import TransportError
 from rawcoll.transport import _mailbox
 from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
 from rawcoll.transport.mpi import MpiTransport
 from rawcoll.transport.segments import SharedSegments
 
-MOST_NBYTES: Final = 1 << 20
-"""Larger messages go over MPI, which copies once where this copies twice: beyond the caches that decides."""
+MOST_STAGED_NBYTES: Final = 1 << 20
+"""Larger messages go over MPI, which copies once where staging copies twice."""
+LEAST_IN_PLACE_NBYTES: Final = 16 << 10
+"""Smaller messages are staged: a copy costs less than waiting for the receiver to have read them."""
 _ARENA_NBYTES: Final = 8 << 20
 _NENTRIES: Final = 1024
 """Messages under way from one rank to one other; a sender waits where there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """Shared memory of this rank's that messages may be read from."""
+
+    start: int
+    stop: int
+    number: int
 
 
 class NodeTransport:
@@ -28,22 +42,24 @@ class NodeTransport:
 
     Args:
         far: carries what does not go through shared memory; owned, closed by ``close``.
-        ranks: the ranks of this node, in the order of the segments.
-        segments: their shared memory; owned.
+        node: mpi4py communicator of the ranks that share memory; owned.
+        segments: their mailboxes; owned.
         arena_nbytes: what of a segment holds messages.
     """
 
     def __init__(
-        self, far: MpiTransport, ranks: Sequence[int], segments: SharedSegments, arena_nbytes: int
+        self, far: MpiTransport, node: Any, segments: SharedSegments, arena_nbytes: int
     ) -> None:
-        self._far = far
+        self.far = far
         self.rank = far.rank
         self.nranks = far.nranks
+        self._node = node
+        self._shared = [segments]
+        self._regions: list[_Region] = []
+        ranks: list[int] = node.allgather(far.rank)
         self.near = {rank: number for number, rank in enumerate(ranks) if rank != far.rank}
         """The peers on this node, and their numbers there."""
-        self._segments = segments
-        own = list(ranks).index(far.rank)
-        self.box = _mailbox.Mailbox(segments.addresses, own, _NENTRIES, arena_nbytes)
+        self.box = _mailbox.Mailbox(segments.addresses, node.rank, _NENTRIES, arena_nbytes)
 
     @classmethod
     def beside(cls, far: MpiTransport, node: Any) -> NodeTransport | None:
@@ -51,13 +67,12 @@ class NodeTransport:
 
         Args:
             far: over all ranks.
-            node: mpi4py communicator of the ranks that share memory.
+            node: mpi4py communicator of the ranks that share memory; taken over where one is made.
         """
-        ranks: list[int] = node.allgather(far.rank)
-        arena_nbytes = _ARENA_NBYTES // max(1, len(ranks) // 8)
-        nbytes = _mailbox.segment_nbytes(len(ranks), _NENTRIES, arena_nbytes)
+        arena_nbytes = _ARENA_NBYTES // max(1, node.size // 8)
+        nbytes = _mailbox.segment_nbytes(node.size, _NENTRIES, arena_nbytes)
         segments = SharedSegments.create(node, nbytes)
-        return None if segments is None else cls(far, ranks, segments, arena_nbytes)
+        return None if segments is None else cls(far, node, segments, arena_nbytes)
 
     def post(
         self,
@@ -66,23 +81,11 @@ class NodeTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),
+        early: bool = False,
     ) -> Pending:
         """See Transport."""
-        near = self.near
-        near_sends = [m for m in sends if m[2] <= MOST_NBYTES and m[3] in near]
-        near_recvs = [m for m in recvs if m[2] <= MOST_NBYTES and m[3] in near]
-        if not near_sends and not near_recvs:
-            return self._far.post(sends, recvs, bases, tag)
-        far = None
-        if len(near_sends) < len(sends) or len(near_recvs) < len(recvs):
-            far = self._far.post(
-                [m for m in sends if m[2] > MOST_NBYTES or m[3] not in near],
-                [m for m in recvs if m[2] > MOST_NBYTES or m[3] not in near],
-                bases,
-                tag,
-            )
-        pending = NodePending(self, near_sends, near_recvs, bases, tag, lent, far)
-        pending.send()
+        pending = NodePending(self, bases, tag, lent, early)
+        pending.start(sends, recvs)
         return pending
 
     def prepare(
@@ -92,61 +95,127 @@ class NodeTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),
+        early: bool = False,
     ) -> Prepared:
-        """See Transport: there is nothing to prepare in shared memory."""
-        if any(m[2] <= MOST_NBYTES and m[3] in self.near for m in (*sends, *recvs)):
-            return _Repost(self, sends, recvs, bases, tag, lent)
-        return self._far.prepare(sends, recvs, bases, tag)
+        """See Transport: between neighbours there is nothing to prepare."""
+        if any(message[3] in self.near for message in (*sends, *recvs)):
+            return _Repost(self, sends, recvs, bases, tag, lent, early)
+        return self.far.prepare(sends, recvs, bases, tag)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """See Transport: memory that the neighbours have mapped too."""
+        segments = SharedSegments.create(self._node, nbytes) if nbytes else None
+        if segments is None:
+            return Memory(nbytes)
+        self._shared.append(segments)
+        start = segments.addresses[self._node.rank]
+        number = self.box.add_region(segments.addresses)
+        self._regions.append(_Region(start, start + nbytes, number))
+        return segments.memory(self._node.rank)
+
+    def region_of(self, address: int, nbytes: int) -> _Region | None:
+        """The shared memory that holds a message, or None."""
+        for region in self._regions:
+            if region.start <= address and address + nbytes <= region.stop:
+                return region
+        return None
 
     def prepare_native(self, ranks: tuple[int, ...]) -> None:
         """See Transport."""
-        self._far.prepare_native(ranks)
+        self.far.prepare_native(ranks)
 
     def native(self, call: NativeCall, *, blocking: bool) -> Pending:
         """See Transport."""
-        return self._far.native(call, blocking=blocking)
+        return self.far.native(call, blocking=blocking)
 
     def close(self) -> None:
         """See Transport."""
         del self.box
-        self._segments.close()
-        self._far.close()
+        self._regions.clear()
+        self._shared.clear()
+        self._node.Free()
+        self.far.close()
 
 
 class NodePending:
     """A transfer under way, of which some messages go through shared memory."""
 
-    __slots__ = ("_bases", "_borrowed", "_far", "_lent", "_recvs", "_sends", "_tag", "_transport")
+    __slots__ = (
+        "_bases",
+        "_borrowed",
+        "_coming",
+        "_early",
+        "_going",
+        "_lent",
+        "_read",
+        "_recvs",
+        "_sends",
+        "_tag",
+        "_transport",
+    )
 
     def __init__(
         self,
         transport: NodeTransport,
-        sends: list[Message],
-        recvs: list[Message],
         bases: list[int],
         tag: int,
         lent: frozenset[int],
-        far: Pending | None,
+        early: bool,
     ) -> None:
         self._transport = transport
-        self._sends = sends
-        self._recvs = recvs
         self._bases = bases
         self._tag = tag
         self._lent = lent
-        self._far = far
+        self._early = early
+        self._sends: list[Message] = []
+        """Not announced yet."""
+        self._recvs: list[Message] = []
+        """Not announced to us yet."""
+        self._going: list[Pending] = []
+        """Sends over MPI."""
+        self._coming: list[Pending] = []
+        """Receives over MPI."""
+        self._read: list[tuple[int, int]] = []
+        """Peer's number and ticket of the sends that are read where they stand."""
         self._borrowed: list[tuple[int, int, int, int]] = []
         """Peer's number, ticket, slot, and the slot's own base."""
 
-    def test(self) -> bool:
+    def start(self, sends: Sequence[Message], recvs: Sequence[Message]) -> None:
+        """Post everything; what goes to other nodes goes over MPI at once."""
+        near = self._transport.near
+        for message in recvs:
+            if message[3] in near:
+                self._recvs.append(message)
+            else:
+                self._coming.append(self._over_mpi((), (message,)))
+        for message in sends:
+            if message[3] in near:
+                self._sends.append(message)
+            else:
+                self._going.append(self._over_mpi((message,), ()))
+        if self._sends:
+            self._send()
+
+    def arrived(self) -> bool:
         """See Pending."""
         if self._sends:
-            self.send()
+            self._send()
         if self._recvs:
             self._receive()
-        if self._far is not None and self._far.test():
-            self._far = None
-        return not self._sends and not self._recvs and self._far is None
+        if self._coming:
+            self._coming = [pending for pending in self._coming if not pending.test()]
+        return not self._recvs and not self._coming
+
+    def test(self) -> bool:
+        """See Pending."""
+        if not self.arrived() or self._sends:
+            return False
+        if self._read:
+            box = self._transport.box
+            self._read = [sent for sent in self._read if not box.is_done(*sent)]
+        if self._going:
+            self._going = [pending for pending in self._going if not pending.test()]
+        return not self._read and not self._going
 
     def wait(self) -> None:
         """See Pending."""
@@ -156,7 +225,11 @@ class NodePending:
     def missing(self) -> tuple[int, ...]:
         """See Pending."""
         peers = {message[3] for message in (*self._sends, *self._recvs)}
-        return tuple(sorted(peers.union(() if self._far is None else self._far.missing())))
+        ranks = {number: rank for rank, number in self._transport.near.items()}
+        peers.update(ranks[number] for number, _ in self._read)
+        for pending in (*self._coming, *self._going):
+            peers.update(pending.missing())
+        return tuple(sorted(peers))
 
     def release(self) -> None:
         """See Pending."""
@@ -165,46 +238,80 @@ class NodePending:
             self._transport.box.release(number, ticket)
         self._borrowed.clear()
 
-    def send(self) -> None:
-        """Stage what there is room for: the same bytes once, whoever gets them."""
-        transport, bases = self._transport, self._bases
+    def _over_mpi(self, sends: Sequence[Message], recvs: Sequence[Message]) -> Pending:
+        return self._transport.far.post(sends, recvs, self._bases, self._tag)
+
+    def _send(self) -> None:
+        """Announce what there is room for: the same bytes once, whoever gets them."""
         while self._sends:
-            slot, offset, nbytes, _ = self._sends[0]
+            slot, offset, nbytes, _ = first = self._sends[0]
             same = [m for m in self._sends if m[0] == slot and m[1] == offset and m[2] == nbytes]
-            peers = [transport.near[m[3]] for m in same]
-            if not transport.box.send(peers, self._tag, bases[slot] + offset, nbytes):
+            if not self._announce(first, same):
                 return
-            self._sends = (
-                [m for m in self._sends if m not in same] if len(same) > 1 else self._sends[1:]
-            )
+            self._sends = [m for m in self._sends if m not in same] if self._sends[1:] else []
+
+    def _announce(self, message: Message, same: list[Message]) -> bool:
+        transport, box = self._transport, self._transport.box
+        slot, offset, nbytes, _ = message
+        address = self._bases[slot] + offset
+        peers = [transport.near[one[3]] for one in same]
+        if self._early and nbytes >= LEAST_IN_PLACE_NBYTES:
+            region = transport.region_of(address, nbytes)
+            if region is not None:
+                where = address - region.start
+                tickets = box.send_in_place(peers, self._tag, region.number, where, nbytes)
+                self._read += zip(peers, tickets, strict=False)
+                return bool(tickets)
+        if nbytes <= MOST_STAGED_NBYTES and box.send(peers, self._tag, address, nbytes):
+            return True
+        if not box.send_in_place(peers, self._tag, _mailbox.ELSEWHERE, 0, nbytes):
+            return False
+        self._going.append(self._over_mpi(same, ()))
+        return True
 
     def _receive(self) -> None:
         left: list[Message] = []
         for message in self._recvs:
             # Messages of one peer match in order: behind one that is not there none is taken.
-            if (left and any(m[3] == message[3] for m in left)) or not self._take(message):
+            if (left and any(one[3] == message[3] for one in left)) or not self._take(message):
                 left.append(message)
         self._recvs = left
 
     def _take(self, message: Message) -> bool:
+        """Take a message that is announced; one that travels otherwise is now expected there."""
         slot, offset, nbytes, peer = message
-        transport, bases = self._transport, self._bases
-        number = transport.near[peer]
+        number, box = self._transport.near[peer], self._transport.box
         try:
-            if slot not in self._lent:
-                return transport.box.receive(number, self._tag, bases[slot] + offset, nbytes)
-            found = transport.box.borrow(number, self._tag, nbytes)
+            if slot in self._lent:
+                return self._borrow(message)
+            found = box.receive(number, self._tag, self._bases[slot] + offset, nbytes)
         except ValueError as error:
-            raise TransportError(
-                f"message from rank {peer} to rank {transport.rank}: sizes differ: {error}",
-                rank=transport.rank,
-                peers=(peer,),
-            ) from error
+            raise self._sizes_differ(peer, error) from error
+        if found == _mailbox.COMES_ELSEWHERE:
+            self._coming.append(self._over_mpi((), (message,)))
+        return found != 0
+
+    def _borrow(self, message: Message) -> bool:
+        slot, _, nbytes, peer = message
+        number = self._transport.near[peer]
+        found = self._transport.box.borrow(number, self._tag, nbytes)
         if found is None:
             return False
-        self._borrowed.append((number, found[1], slot, bases[slot]))
-        bases[slot] = found[0]
+        address, ticket = found
+        if not address:
+            self._coming.append(self._over_mpi((), (message,)))
+        else:
+            self._borrowed.append((number, ticket, slot, self._bases[slot]))
+            self._bases[slot] = address
         return True
+
+    def _sizes_differ(self, peer: int, error: ValueError) -> TransportError:
+        rank = self._transport.rank
+        return TransportError(
+            f"message from rank {peer} to rank {rank}: sizes differ: {error}",
+            rank=rank,
+            peers=(peer,),
+        )
 
 
 class _Repost:

@@ -13,6 +13,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from rawcoll.device.host import Memory
+
 _FOLDER: Final = "/dev/shm"
 _MODE: Final = 0o600
 
@@ -49,10 +51,9 @@ class SharedSegments:
                 os.unlink(path)
         return cls([one for one in maps if one is not None])
 
-    def close(self) -> None:
-        """Unmap; nobody on this rank may use the addresses any more."""
-        self.addresses.clear()
-        self._maps.clear()
+    def memory(self, number: int) -> Memory:
+        """One rank's segment, as memory that outlives this object."""
+        return Memory.over(self._maps[number])
 
 
 def _created(path: str, nbytes: int) -> mmap.mmap | None:

@@ -39,6 +39,9 @@ class LendingPending:
                 self._bases[loan.slot] = loan.memory.address
         return True
 
+    def arrived(self) -> bool:
+        return self.test()
+
     def wait(self) -> None:
         self._pending.wait()
 
@@ -65,6 +68,7 @@ class LendingTransport:
         bases: list[int],
         tag: int,
         lent: frozenset[int] = frozenset(),
+        early: bool = False,
     ) -> Pending:
         places = list(bases)
         loans = []
