@@ -353,6 +353,6 @@ test_async = mpi_cases(globals(), nranks=(1, 3), case_timeout_s=30)
 test_async_unchecked = mpi_cases(
     globals(), nranks=(1, 2, 4), case_timeout_s=30, env={"RAWCOLL_CHECK": "0"}
 )
-test_async_by_messages = mpi_cases(
+test_async_over_mpi = mpi_cases(
     globals(), nranks=(3,), env={"RAWCOLL_SHM": "0", "RAWCOLL_CHECK": "0"}
 )

@@ -191,4 +191,4 @@ def case_large_messages_travel_in_pieces(comm, mpi):
 
 
 test_collectives = mpi_cases(globals(), nranks=(1, 2, 3, 4, 5))
-test_collectives_by_messages = mpi_cases(globals(), nranks=(2, 3), env={"RAWCOLL_SHM": "0"})
+test_collectives_over_mpi = mpi_cases(globals(), nranks=(2, 3), env={"RAWCOLL_SHM": "0"})

@@ -160,4 +160,4 @@ def case_groups_of_two_threads_do_not_mix(comm):
 
 
 test_p2p = mpi_cases(globals(), nranks=(1, 2, 3), case_timeout_s=30)
-test_p2p_by_messages = mpi_cases(globals(), nranks=(3,), env={"RAWCOLL_SHM": "0"})
+test_p2p_over_mpi = mpi_cases(globals(), nranks=(3,), env={"RAWCOLL_SHM": "0"})
