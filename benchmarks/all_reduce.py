@@ -1,11 +1,12 @@
 """All of rawcoll's all-reduces beside MPI's own, 8 B to 64 MiB, in place, float32.
 
-Usage, under mpirun: ``python benchmarks/all_reduce.py [--repeats 20] [--mmap-threshold 1G] [--quick]``
+Usage, under mpirun: ``python benchmarks/all_reduce.py [--repeats 20] [--register] [--mmap-threshold 1G]
+[--quick]``
 
 Every algorithm is checked at every size before it is timed; repeats are interleaved and ratios paired
-(see ``rawcoll.bench.compare``). Writes ``results/all_reduce-MPI-RANKS[-mmap].json``. The figure of merit is
-the geometric mean, over 1, 4, 16 and 64 MiB, of the best own algorithm's ratio to
-``MPI_Allreduce(MPI_IN_PLACE)``.
+(see ``rawcoll.bench.compare``). Writes ``results/all_reduce-MPI-RANKS[-shared][-mmap].json``. The figure
+of merit is the geometric mean, over 1, 4, 16 and 64 MiB, of the best own algorithm's ratio to
+``MPI_Allreduce(MPI_IN_PLACE)`` on the same arrays.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rawcoll.bench.stats import geometric_mean
 from rawcoll.comm.init import init
 
 SIZES = (8, 64, 512, 4 << 10, 32 << 10, 256 << 10, *(n * common.MIB for n in (1, 4, 16, 64)))
+ALGORITHMS = ("all", "auto", *(f"two_shot(segments={n})" for n in (1, 2, 4, 16)))
 MERIT_SIZES = tuple(n * common.MIB for n in (1, 4, 16, 64))
 
 
@@ -79,13 +81,16 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--mmap-threshold", type=parse_size)
+    parser.add_argument(
+        "--register", action="store_true", help="arrays made by comm.empty, like nccl-tests' -R 1"
+    )
     parser.add_argument("--quick", action="store_true", help="three sizes up to 1 MiB")
     given = parser.parse_args()
     if given.mmap_threshold:
         keep_freed_memory(given.mmap_threshold)
     comm = init()
     with comm:
-        options = Options(iters=given.repeats, compare=True, algorithms=("all", "auto"))
+        options = Options(iters=given.repeats, compare=True, algorithms=ALGORITHMS)
         cases = cases_of(comm, (8, 32 << 10, common.MIB) if given.quick else SIZES)
         choices = [c for c in choose(comm, options.algorithms, cases) if c.plans]
 
@@ -94,7 +99,8 @@ def main() -> int:
                 heading = [] if table.rows else report_compare.columns(table)
                 print(*heading, report_compare.row_line(table, row), sep="\n", flush=True)
 
-        pool = Pool(max(case.nbytes for case in cases))
+        registered = comm.empty if given.register else None
+        pool = Pool(max(case.nbytes for case in cases), registered)
         table = compare(comm, choices, cases, pool, options, lambda _: None, show)
         if comm.rank == 0:
             run = common.describe_run(comm.nranks)
@@ -103,11 +109,13 @@ def main() -> int:
                 "what": "all_reduce, float32, sum, in place; ratio: MPI's own time over this one's",
                 "repeats": given.repeats,
                 "mmap_threshold": given.mmap_threshold,
+                "register": given.register,
                 **merit(table),
                 **comparison_part(table, options),
             }
             family = common.mpi_family(run["environment"]["mpi"])
-            suffix = "-mmap" if given.mmap_threshold else ""
+            suffix = "-shared" if given.register else ""
+            suffix += "-mmap" if given.mmap_threshold else ""
             name = f"all_reduce-{family}-{comm.nranks}{suffix}"
             print(
                 f"best own / {RAW}: {document['best_own_ratio']:.2f}; "

@@ -119,11 +119,21 @@ def markdown() -> str:
         "",
         *all_reduce_table(),
     ]
+    if all_reduce_results("-shared"):
+        parts += [
+            "",
+            (
+                "The same on arrays made by `comm.empty`, which ranks of a node share (`-R 1`); MPI "
+                "gets the same arrays:"
+            ),
+            "",
+            *all_reduce_table("-shared"),
+        ]
     if all_reduce_results("-mmap"):
         parts += [
             "",
             (
-                "The same with the allocator's mmap threshold raised, so that MPI's temporary "
+                "The first table with the allocator's mmap threshold raised, so that MPI's temporary "
                 "buffers do not fault on each call:"
             ),
             "",

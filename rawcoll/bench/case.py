@@ -89,12 +89,22 @@ class Pool:
 
     Like nccl-tests, consecutive calls use consecutive pieces, so that small arrays do not stay in
     the cache; a call as large as the pool always gets the same memory.
+
+    Args:
+        nbytes: of one piece.
+        registered: makes arrays of bytes that the communicator serves best; None: plain numpy ones.
     """
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, registered: Callable[[int, str], Array] | None = None) -> None:
         self.nbytes = max(nbytes, ALIGNMENT_NBYTES)
-        self._send = _aligned(self.nbytes)
-        self._recv = _aligned(self.nbytes)
+        self._send, self._recv = (self._made(registered) for _ in range(2))
+
+    def _made(self, registered: Callable[[int, str], Array] | None) -> Array:
+        if registered is None:
+            return _aligned(self.nbytes)
+        memory = registered(self.nbytes, "uint8")
+        memory.fill(0)
+        return memory
 
     def reset(self, case: Case) -> None:
         """Fill with a value that repeated calls in place keep."""

@@ -57,6 +57,7 @@ class Options:
         blocking: 1: a barrier after each call.
         timeout_s: the communicator's time limit; None: its default.
         per_iteration: whether each iteration is timed by itself.
+        register: 1: arrays are made by ``comm.empty``, whose memory ranks of a node share.
         json_path: the file to write, or None.
         algorithms: algorithm texts, ``auto``, ``mpi`` or ``all``.
         compare: one table of all algorithms, from interleaved repeats.
@@ -85,6 +86,7 @@ class Options:
     blocking: int = 0
     timeout_s: float | None = None
     per_iteration: bool = False
+    register: int = 0
     json_path: str | None = None
 
     algorithms: tuple[str, ...] = ("auto",)

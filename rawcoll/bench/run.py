@@ -78,7 +78,7 @@ def prepare(comm: Communicator, options: Options, arguments: Sequence[str], outp
         collective=collective,
         series=series,
         choices=choices,
-        pool=Pool(max(case.nbytes for case in cases)),
+        pool=Pool(max(case.nbytes for case in cases), comm.empty if options.register else None),
         devices=comm.mpi.allgather(environment.this_device(comm.rank)),
         output=output if comm.rank == 0 else SILENT,
         least_mean_gbps=None if minimum is None else float(minimum),
@@ -132,6 +132,7 @@ def _document(run: Run, started: str) -> dict[str, Any]:
             "nranks": run.comm.nranks,
             "environment": environment.capture(),
             "mmap_threshold": run.options.mmap_threshold,
+            "register": run.options.register,
             "left_out": {c.label: c.refusal() for c in run.choices if not c.plans},
         },
     }

@@ -88,6 +88,8 @@ def notes(run: Run, choice: Choice | None) -> list[str]:
         environment.versions_line(environment.capture()),
         environment.cores_line(here, environment.cores()),
     ]
+    if run.options.register:
+        lines.append("arrays: made by comm.empty; ranks of a node share their memory")
     if run.options.mmap_threshold is not None:
         lines.append(
             "allocator: mmap threshold raised to "

@@ -71,7 +71,6 @@ _FIXED: Final = (
     ("-p", "--parallel_init", 0, "ranks are processes: they always start in parallel"),
     ("-y", "--stream_null", 0, "the host has no null stream"),
     ("-C", "--report_cputime", 0, "calls on the host return when they are complete"),
-    ("-R", "--local_register", 0, "host memory needs no registration"),
     ("-D", "--device_implementation", 0, "there is no device-side implementation"),
     ("-u", "--unalign", 0, "arrays are always aligned"),
 )
@@ -103,6 +102,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(4),
         help="1: a barrier after each call (0)",
+    )
+    theirs.add_argument(
+        "-R",
+        "--local_register",
+        dest="register",
+        type=int,
+        choices=range(2),
+        help="1: arrays made by comm.empty, in memory that ranks of a node share (0)",
     )
     theirs.add_argument(
         "-T",
