@@ -270,6 +270,10 @@ class NodePending:
         return True
 
     def _receive(self) -> None:
+        if len(self._recvs) == 1:
+            if self._take(self._recvs[0]):
+                self._recvs = []
+            return
         left: list[Message] = []
         for message in self._recvs:
             # Messages of one peer match in order: behind one that is not there none is taken.
@@ -283,26 +287,22 @@ class NodePending:
         number, box = self._transport.near[peer], self._transport.box
         try:
             if slot in self._lent:
-                return self._borrow(message)
-            found = box.receive(number, self._tag, self._bases[slot] + offset, nbytes)
+                lent = box.borrow(number, self._tag, nbytes)
+                if lent is None:
+                    return False
+                comes_elsewhere = not lent[0]
+                if not comes_elsewhere:
+                    self._borrowed.append((number, lent[1], slot, self._bases[slot]))
+                    self._bases[slot] = lent[0]
+            else:
+                found = box.receive(number, self._tag, self._bases[slot] + offset, nbytes)
+                if not found:
+                    return False
+                comes_elsewhere = found == _mailbox.COMES_ELSEWHERE
         except ValueError as error:
             raise self._sizes_differ(peer, error) from error
-        if found == _mailbox.COMES_ELSEWHERE:
+        if comes_elsewhere:
             self._coming.append(self._over_mpi((), (message,)))
-        return found != 0
-
-    def _borrow(self, message: Message) -> bool:
-        slot, _, nbytes, peer = message
-        number = self._transport.near[peer]
-        found = self._transport.box.borrow(number, self._tag, nbytes)
-        if found is None:
-            return False
-        address, ticket = found
-        if not address:
-            self._coming.append(self._over_mpi((), (message,)))
-        else:
-            self._borrowed.append((number, ticket, slot, self._bases[slot]))
-            self._bases[slot] = address
         return True
 
     def _sizes_differ(self, peer: int, error: ValueError) -> TransportError:
