@@ -10,7 +10,8 @@ from rawcoll.errors import BackendUnavailable, InvalidArgument, RankMismatch
 
 
 def test_nothing_set() -> None:
-    assert settings_from({"PATH": "x"}) == Settings((), False, DEFAULT_TIMEOUT_S)
+    assert settings_from({"PATH": "x"}) == Settings()
+    assert Settings().timeout_s == DEFAULT_TIMEOUT_S
     assert debug_level({}) is None
 
 
@@ -19,10 +20,16 @@ def test_everything_set() -> None:
         {
             "RAWCOLL_ALGO": " ring ; broadcast:tree(segments=2);",
             "RAWCOLL_CHECK": "1",
+            "RAWCOLL_SHM": "0",
             "RAWCOLL_TIMEOUT_S": "2.5",
         }
     )
-    assert found == Settings(("ring", "broadcast:tree(segments=2)"), True, 2.5)
+    assert found == Settings(
+        algorithms=("ring", "broadcast:tree(segments=2)"),
+        check=True,
+        shared_memory=False,
+        timeout_s=2.5,
+    )
     assert debug_level({"RAWCOLL_DEBUG": "info"}) == "INFO"
 
 
