@@ -8,7 +8,7 @@ lent, leaves it there for the kernels. Owns the shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ MOST_STAGED_NBYTES: Final = 1 << 20
 LEAST_IN_PLACE_NBYTES: Final = 16 << 10
 """Smaller messages are staged: a copy costs less than waiting for the receiver to have read them."""
 _ARENA_NBYTES: Final = 8 << 20
+_MOST_PERSISTENT_NBYTES: Final = 4 << 10
 _NENTRIES: Final = 1024
 """Messages under way from one rank to one other; a sender waits where there are more."""
 
@@ -97,10 +98,16 @@ class NodeTransport:
         lent: frozenset[int] = frozenset(),
         early: bool = False,
     ) -> Prepared:
-        """See Transport: between neighbours there is nothing to prepare."""
-        if any(message[3] in self.near for message in (*sends, *recvs)):
-            return _Repost(self, sends, recvs, bases, tag, lent, early)
-        return self.far.prepare(sends, recvs, bases, tag)
+        """See Transport. Persistent MPI messages cost least where there is little to copy."""
+        small = _Split(
+            sends, recvs, lambda m: m[2] <= _MOST_PERSISTENT_NBYTES or m[3] not in self.near
+        )
+        over_mpi = self.far.prepare(small.sends, small.recvs, bases, tag)
+        if not small.other_sends and not small.other_recvs:
+            return over_mpi
+        return _Repost(
+            self, over_mpi, small.other_sends, small.other_recvs, (bases, tag, lent, early)
+        )
 
     def allocate(self, nbytes: int) -> Memory:
         """See Transport: memory that the neighbours have mapped too."""
@@ -180,19 +187,31 @@ class NodePending:
         self._borrowed: list[tuple[int, int, int, int]] = []
         """Peer's number, ticket, slot, and the slot's own base."""
 
-    def start(self, sends: Sequence[Message], recvs: Sequence[Message]) -> None:
-        """Post everything; what goes to other nodes goes over MPI at once."""
+    def start(
+        self, sends: Sequence[Message], recvs: Sequence[Message], beside: Pending | None = None
+    ) -> None:
+        """Post everything; what goes to other nodes goes over MPI at once.
+
+        Args:
+            sends, recvs: as posted.
+            beside: other messages of the same transfer, under way already.
+        """
+        if beside is not None:
+            self._coming.append(beside)
         near = self._transport.near
-        for message in recvs:
-            if message[3] in near:
-                self._recvs.append(message)
-            else:
-                self._coming.append(self._over_mpi((), (message,)))
-        for message in sends:
-            if message[3] in near:
-                self._sends.append(message)
-            else:
-                self._going.append(self._over_mpi((message,), ()))
+        if len(near) + 1 == self._transport.nranks:
+            self._recvs, self._sends = [*recvs], [*sends]
+        else:
+            for message in recvs:
+                if message[3] in near:
+                    self._recvs.append(message)
+                else:
+                    self._coming.append(self._over_mpi((), (message,)))
+            for message in sends:
+                if message[3] in near:
+                    self._sends.append(message)
+                else:
+                    self._going.append(self._over_mpi((message,), ()))
         if self._sends:
             self._send()
 
@@ -244,11 +263,15 @@ class NodePending:
     def _send(self) -> None:
         """Announce what there is room for: the same bytes once, whoever gets them."""
         while self._sends:
+            if len(self._sends) == 1:
+                if self._announce(self._sends[0], self._sends):
+                    self._sends = []
+                return
             slot, offset, nbytes, _ = first = self._sends[0]
             same = [m for m in self._sends if m[0] == slot and m[1] == offset and m[2] == nbytes]
             if not self._announce(first, same):
                 return
-            self._sends = [m for m in self._sends if m not in same] if self._sends[1:] else []
+            self._sends = [m for m in self._sends if m not in same]
 
     def _announce(self, message: Message, same: list[Message]) -> bool:
         transport, box = self._transport, self._transport.box
@@ -314,16 +337,37 @@ class NodePending:
         )
 
 
-class _Repost:
-    """The same post again."""
+class _Split:
+    """Messages of one transfer, parted by a question that both ends of a message answer alike."""
 
-    def __init__(self, transport: NodeTransport, *arguments: Any) -> None:
-        self._transport = transport
-        self._arguments = arguments
+    def __init__(
+        self,
+        sends: Sequence[Message],
+        recvs: Sequence[Message],
+        question: Callable[[Message], bool],
+    ) -> None:
+        self.sends = [message for message in sends if question(message)]
+        self.recvs = [message for message in recvs if question(message)]
+        self.other_sends = [message for message in sends if not question(message)]
+        self.other_recvs = [message for message in recvs if not question(message)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repost:
+    """Persistent MPI messages, and the rest of the transfer posted again beside them."""
+
+    transport: NodeTransport
+    over_mpi: Prepared
+    sends: list[Message]
+    recvs: list[Message]
+    arguments: tuple[list[int], int, frozenset[int], bool]
 
     def start(self) -> Pending:
         """See Prepared."""
-        return self._transport.post(*self._arguments)
+        pending = NodePending(self.transport, *self.arguments)
+        pending.start(self.sends, self.recvs, self.over_mpi.start())
+        return pending
 
     def free(self) -> None:
         """See Prepared."""
+        self.over_mpi.free()
