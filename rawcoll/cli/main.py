@@ -13,8 +13,9 @@ import importlib
 import os
 import pkgutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 import rawcoll.cli
 from rawcoll.errors import RawcollError
@@ -22,6 +23,9 @@ from rawcoll.errors import RawcollError
 # The first of these that is set holds this process's rank: Open MPI, PMIx, MPICH and Intel MPI,
 # Slurm.
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+# How long a silent rank puts off its failure: the launcher may end the job at the first one, and rank 0
+# is still to say what was wrong.
+_GRACE_S = 5.0
 
 
 class UsageError(Exception):
@@ -55,6 +59,11 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         if speaks():
             super()._print_message(message, file)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if status != 0 and not speaks():
+            time.sleep(_GRACE_S)
+        super().exit(status, message)
 
 
 def find_commands() -> list[Command]:

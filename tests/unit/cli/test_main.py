@@ -71,10 +71,13 @@ def test_wrong_usage_exits_with_2(
 def test_only_the_first_rank_says_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(frame.time, "sleep", slept.append)
     monkeypatch.setenv("PMI_RANK", "1")
     with pytest.raises(SystemExit, match="2"):
         call(monkeypatch, lambda _: 0, "--nonsense")
     assert capsys.readouterr().err == ""
+    assert slept == [5.0], "the launcher may end the job at once, and rank 0 with it"
 
 
 @pytest.mark.parametrize(
