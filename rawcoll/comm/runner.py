@@ -190,7 +190,8 @@ class Runner:
             CollectiveTimeout: nothing moved within the time limit.
             TransportError: the library below failed.
         """
-        self._drive(self._in_flight.get(cursor, cursor), cursor, collective, keep)
+        task = self._in_flight.get(cursor, cursor) if self._in_flight else cursor
+        self._drive(task, cursor, collective, keep)
         self._settle(cursor, collective, sequence, keep)
 
     def check_open(self) -> None:

@@ -70,7 +70,8 @@ class Engine:
         """
         self._drivers += 1
         try:
-            return self._drive(task, timeout_s)
+            task.step()
+            return task.finished or self._drive(task, timeout_s)
         finally:
             self._drivers -= 1
 

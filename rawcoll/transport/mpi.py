@@ -59,6 +59,7 @@ class MpiTransport:
                     requests.append(self._irecv((memory, nbytes, _BYTE), peer, tag))
                 else:
                     self._start(self._irecv, (slot, offset, nbytes, peer), bases, tag, requests)
+            nrecvs = len(requests)
             for slot, offset, nbytes, peer in sends:
                 if nbytes <= limit:
                     memory = _from_address(bases[slot] + offset, nbytes)
@@ -67,7 +68,7 @@ class MpiTransport:
                     self._start(self._isend, (slot, offset, nbytes, peer), bases, tag, requests)
         except MPI.Exception as error:
             raise transport_error("post", error, self.rank) from error
-        return MpiPending(requests, recvs, sends, self)
+        return MpiPending(requests, nrecvs, recvs, sends, self)
 
     def prepare(
         self,
@@ -82,9 +83,10 @@ class MpiTransport:
         requests: list[MPI.Request] = []
         for message in recvs:
             self._start(self._comm.Recv_init, message, bases, tag, requests)
+        nrecvs = len(requests)
         for message in sends:
             self._start(self._comm.Send_init, message, bases, tag, requests)
-        return MpiPrepared(requests, recvs, sends, self)
+        return MpiPrepared(requests, nrecvs, recvs, sends, self)
 
     def allocate(self, nbytes: int) -> Memory:
         """See Transport."""
@@ -130,16 +132,18 @@ class MpiTransport:
 class MpiPending:
     """Requests under way: those of the receives, then those of the sends."""
 
-    __slots__ = ("_done", "_recvs", "_requests", "_sends", "_transport")
+    __slots__ = ("_done", "_nrecvs", "_recvs", "_requests", "_sends", "_transport")
 
     def __init__(
         self,
         requests: list[MPI.Request],
+        nrecvs: int,
         recvs: Sequence[Message],
         sends: Sequence[Message],
         transport: MpiTransport,
     ) -> None:
         self._requests = requests
+        self._nrecvs = nrecvs
         self._recvs = recvs
         self._sends = sends
         self._transport = transport
@@ -162,9 +166,7 @@ class MpiPending:
 
     def arrived(self) -> bool:
         """See Pending. The receives come first."""
-        return self.test() or self._done >= sum(
-            self._transport.npieces(message[2]) for message in self._recvs
-        )
+        return self.test() or self._done >= self._nrecvs
 
     def wait(self) -> None:
         """See Pending."""
