@@ -5,23 +5,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include "interpreter.h"
 #include "mailbox.h"
 
 namespace nb = nanobind;
 using rawcoll::Mailbox;
+using rawcoll::run;
 
 namespace {
-
-// Below this copying takes less than giving up the interpreter lock and waiting to get it back.
-constexpr std::size_t kReleaseNbytes = 32768;
-
-template <class Work>
-void run(std::size_t nbytes, const Work& work) {
-    if (nbytes <= kReleaseNbytes)
-        return work();
-    nb::gil_scoped_release release;
-    work();
-}
 
 bool send(Mailbox& box, const std::vector<std::size_t>& peers, std::uint64_t tag,
           std::uintptr_t address, std::size_t nbytes) {

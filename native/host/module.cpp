@@ -11,21 +11,12 @@
 #include <stdexcept>
 
 #include "dispatch.h"
+#include "interpreter.h"
 
 namespace nb = nanobind;
+using rawcoll::run;
 
 namespace {
-
-// Below this a kernel takes less than giving up the interpreter lock and waiting to get it back.
-constexpr std::size_t kReleaseNbytes = 32768;
-
-template <class Work>
-void run(std::size_t nbytes, const Work& work) {
-    if (nbytes <= kReleaseNbytes)
-        return work();
-    nb::gil_scoped_release release;
-    work();
-}
 
 void* pointer(std::uintptr_t address, std::size_t count) {
     if (address == 0 && count != 0)

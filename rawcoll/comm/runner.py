@@ -171,9 +171,7 @@ class Runner:
             self._transport.prepare(row.sends, row.recvs, bases, tag, row.lent, row.early)
             for row in plan.table.wire
         ]
-        cursor = Cursor(
-            plan, bases, self._transport, self._kernels, tag, after=None, prepared=prepared
-        )
+        cursor = Cursor(plan, bases, self._transport, self._kernels, tag, prepared=prepared)
         cursor.patience = self._engine.patience
         return plan, cursor, memory, tag
 

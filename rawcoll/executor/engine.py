@@ -70,8 +70,7 @@ class Engine:
         """
         self._drivers += 1
         try:
-            task.step()
-            return task.finished or self._drive(task, timeout_s)
+            return self._drive(task, timeout_s)
         finally:
             self._drivers -= 1
 
