@@ -24,7 +24,7 @@ from rawcoll.kernels import NUMPY_DTYPES, reference
 from rawcoll.types import DTYPES, Op
 
 try:
-    from rawcoll.kernels import _native
+    from rawcoll.native import _native
 except ImportError:
     sys.exit("benchmarks/kernels.py: the native extension is not installed")
 

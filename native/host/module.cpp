@@ -12,6 +12,7 @@
 
 #include "dispatch.h"
 #include "interpreter.h"
+#include "modules.h"
 
 namespace nb = nanobind;
 using rawcoll::run;
@@ -98,6 +99,8 @@ nb::dict build_info() {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    // A communicator that is never closed lives until the process ends, and its wires with it.
+    nb::set_leak_warnings(false);
     m.attr("name") = "native";
     m.def("reduce", &reduce);
     m.def("copy", &copy);
@@ -107,4 +110,5 @@ NB_MODULE(_native, m) {
     m.def("build_info", &build_info);
     m.def("simd_levels", &rawcoll::simd_levels);
     m.def("set_simd_level", &rawcoll::set_simd_level);
+    rawcoll::bind_wires(m);
 }

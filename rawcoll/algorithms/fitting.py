@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SEGMENT_NBYTES: Final = 512 << 10
+SEGMENT_NBYTES: Final = 1 << 20
 """Bytes of one segment of one rank's block: what is received is still cached when it is reduced."""
 
 MAX_SEGMENTS: Final = 64

@@ -74,7 +74,7 @@ def kernels(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
 
 
 def _compiled() -> Finding:
-    from rawcoll.kernels import _native
+    from rawcoll.native import _native
 
     build = _native.build_info()
     levels = ", ".join(_native.simd_levels())

@@ -83,18 +83,20 @@ class MpiBootstrap:
 
         return MpiTransport(self.comm.Dup())
 
-    def node_transport(self) -> Transport:
-        """The same, with messages between ranks of one node through shared memory. Collective.
+    def wired_transport(self, *, shared_memory: bool) -> Transport:
+        """The same, with messages sent by native code where every rank has it. Collective.
 
-        Over MPI alone on a node whose ranks have no neighbour, no memory to share or no extension.
+        Args:
+            shared_memory: whether messages between ranks of one node may go through it.
         """
         far = self.transport()
         node = self.comm.Split_type(_mpi().COMM_TYPE_SHARED)
-        near = _node_transport(far, node) if node.size > 1 else None
-        if near is None:
+        if not all(self.comm.allgather(far.functions() is not None)):
             node.Free()
             return far
-        return near
+        from rawcoll.transport.wired import WiredTransport
+
+        return WiredTransport.over(far, node, shared_memory=shared_memory)
 
     def split(self, color: int | None, key: int) -> MpiBootstrap | None:
         """The ranks of the same color, ordered by key; None without a color. Collective."""
@@ -163,16 +165,6 @@ class AbortHook:
         line = traceback.format_exception_only(kind, error)[-1].strip()
         sys.stderr.write(f"rawcoll: rank {self._bootstrap.rank}: uncaught {line}; ending the job\n")
         self._bootstrap.abort()
-
-
-def _node_transport(far: MpiTransport, node: Any) -> Transport | None:
-    try:
-        from rawcoll.transport.node import NodeTransport
-    except ImportError:
-        has_extension = False
-    else:
-        has_extension = True
-    return NodeTransport.beside(far, node) if all(node.allgather(has_extension)) else None
 
 
 def library_version() -> str:

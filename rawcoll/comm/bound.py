@@ -70,7 +70,6 @@ class BoundPlan:
         if not self._closed:
             self.wait()
             self._closed = True
-            self._cursor.free()
 
     def __enter__(self) -> Self:
         return self

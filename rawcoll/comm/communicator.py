@@ -82,8 +82,8 @@ class Communicator:
         self._place = Place(bootstrap.rank, bootstrap.nranks)
         self._kernels = host_kernels()
         self._address = self._kernels.address
-        first = bootstrap.node_transport() if settings.shared_memory else bootstrap.transport()
-        self._transports = [first, bootstrap.transport()]
+        wired = bootstrap.wired_transport(shared_memory=settings.shared_memory)
+        self._transports = [wired, bootstrap.transport()]
         surroundings = Surroundings(
             self._transports[0], self._kernels, process_engine(), timeout_s, bootstrap.abort
         )

@@ -17,6 +17,7 @@ from rawcoll.errors import InvalidArgument
 from rawcoll.executor.cursor import Cursor
 from rawcoll.executor.plan import Plan
 from rawcoll.executor.table import Table, WireRow
+from rawcoll.executor.walk import walk_of
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import Message, Transport
 from rawcoll.types import DTYPES, Op
@@ -92,7 +93,9 @@ class PointToPoint:
             return
         rows = (WireRow(0, 0, tuple(group.sends), tuple(group.recvs), None),)
         plan = Plan.of("group", Table(rows, ()), DTYPES["uint8"], Op.SUM, self._place.nranks)
-        self._wait(Cursor(plan, group.bases, self._transport, self._kernels, 0), group)
+        walk = walk_of(plan, self._transport, self._kernels)
+        walk.place(group.bases)
+        self._wait(Cursor(walk, 0), group)
 
 
 class _Open(threading.local):

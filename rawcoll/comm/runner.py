@@ -28,6 +28,7 @@ from rawcoll.errors import CollectiveTimeout, InvalidArgument, RawcollError, Tra
 from rawcoll.executor.cursor import Cursor
 from rawcoll.executor.engine import Engine
 from rawcoll.executor.plan import Plan
+from rawcoll.executor.walk import walk_of
 from rawcoll.executor.work import Work
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import Transport
@@ -118,10 +119,9 @@ class Runner:
         plan = self._planner.planned(bound.call, algorithm).plan
         if self._exchange is not None or plan.table.has_native:
             return None
-        bases = plan.bases(0, 0, 0)
-        cursor = Cursor(plan, bases, self._transport, self._kernels, 0)
+        cursor = Cursor(walk_of(plan, self._transport, self._kernels), 0)
         cursor.patience = self._engine.patience
-        return WarmCall(plan, cursor, bases, self._scratch)
+        return WarmCall(plan, cursor, self._scratch)
 
     def rerun(self, warm: WarmCall, address: int, owner: object) -> bool:
         """Run a warm call on an array in place; returns when it is done.
@@ -146,13 +146,13 @@ class Runner:
         """Run a plan on the caller's thread; returns when it is done."""
         nbytes = plan.scratch_nbytes
         memory = self._scratch.take(nbytes)
-        bases = plan.bases(src, dst, memory.address)
-        cursor = Cursor(plan, bases, self._transport, self._kernels, sequence % _MIN_TAGS)
+        cursor = self._cursor(plan, src, dst, memory, sequence % _MIN_TAGS)
+        cursor.patience = self._engine.patience
         self.wait(cursor, plan.collective, sequence, (memory, keep))
         self._scratch.give_back(memory)
 
     def bind(self, bound: Bound, algorithm: AlgorithmLike) -> tuple[Plan, Cursor, Memory, int]:
-        """A cursor that can be restarted, its own scratch and its tag; its messages are prepared.
+        """A cursor that can be restarted, its own scratch and its tag.
 
         Raises:
             InvalidArgument: the algorithm has native steps, which cannot be prepared.
@@ -165,13 +165,8 @@ class Runner:
         if plan.table.has_native:
             raise InvalidArgument("plan: algorithm: found native steps, expected none (builtin)")
         memory = Memory(plan.scratch_nbytes)
-        bases = plan.bases(bound.src, bound.dst, memory.address)
         tag = _MIN_TAGS + next(self._plan_tags) % _MIN_TAGS
-        prepared = [
-            self._transport.prepare(row.sends, row.recvs, bases, tag, row.lent, row.early)
-            for row in plan.table.wire
-        ]
-        cursor = Cursor(plan, bases, self._transport, self._kernels, tag, prepared=prepared)
+        cursor = self._cursor(plan, bound.src, bound.dst, memory, tag)
         cursor.patience = self._engine.patience
         return plan, cursor, memory, tag
 
@@ -256,12 +251,9 @@ class Runner:
         self, bound: Bound, plan: Plan, sequence: int, stream: Stream | None, async_op: bool
     ) -> Any:
         memory = self._scratch.take(plan.scratch_nbytes)
-        bases = plan.bases(bound.src, bound.dst, memory.address)
         with self._lock:
             after = self._native if plan.table.has_native else None
-            cursor = Cursor(
-                plan, bases, self._transport, self._kernels, sequence % _MIN_TAGS, after
-            )
+            cursor = self._cursor(plan, bound.src, bound.dst, memory, sequence % _MIN_TAGS, after)
             if plan.table.has_native:
                 self._native = cursor
             task: Task = cursor
@@ -290,6 +282,14 @@ class Runner:
         wait = lambda found: self.wait(found, collective, sequence)  # noqa: E731
         work = Work(cursor, bound.result, wait, bound.keep)
         return work if async_op else bound.result
+
+    def _cursor(
+        self, plan: Plan, src: int, dst: int, scratch: Memory, tag: int, after: Cursor | None = None
+    ) -> Cursor:
+        """A cursor for one execution on the caller's arrays."""
+        walk = walk_of(plan, self._transport, self._kernels)
+        walk.place(plan.bases(src, dst, scratch.address))
+        return Cursor(walk, tag, after)
 
     def _drive(self, task: Task, cursor: Cursor, collective: str, keep: object) -> None:
         """Step a cursor, or the stream that it is in, until it has finished or its time is over."""

@@ -20,6 +20,7 @@ from rawcoll.errors import RankMismatch
 from rawcoll.executor.cursor import Cursor
 from rawcoll.executor.plan import Plan
 from rawcoll.executor.table import Table, WireRow
+from rawcoll.executor.walk import walk_of
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import Transport
 from rawcoll.types import DTYPES, Op
@@ -81,7 +82,9 @@ class Exchange:
         rows = (WireRow(0, 0, sends, recvs, None),) if peers else ()
         plan = Plan.of("signature", Table(rows, ()), DTYPES["uint8"], Op.SUM, self._nranks)
         address = int(self._buffer.ctypes.data)
-        return Cursor(plan, [address, address], self._transport, self._kernels, 0)
+        walk = walk_of(plan, self._transport, self._kernels)
+        walk.place([address, address])
+        return Cursor(walk, 0)
 
     def compare(self) -> None:
         """Refuse calls that differ.

@@ -23,32 +23,31 @@ class WarmCall:
 
     Args:
         plan: of the call.
-        cursor: on ``bases``.
-        bases: its addresses; the first two are the caller's array.
+        cursor: of the plan; it has no addresses yet.
         pool: lends the scratch.
     """
 
-    __slots__ = ("_bases", "_own", "_pool", "cursor", "plan", "running")
+    __slots__ = ("_own", "_pool", "_scratch", "cursor", "plan", "running")
 
-    def __init__(self, plan: Plan, cursor: Cursor, bases: list[int], pool: ScratchPool) -> None:
+    def __init__(self, plan: Plan, cursor: Cursor, pool: ScratchPool) -> None:
         self.plan = plan
         self.cursor = cursor
         self.running = threading.Lock()
-        self._bases = bases
         self._pool = pool
         self._own: Memory | None = None
+        self._scratch = 0
         if plan.scratch_nbytes <= MOST_OWN_NBYTES:
             self._own = Memory(plan.scratch_nbytes)
-            bases[:] = plan.bases(0, 0, self._own.address)
+            self._place(self._own)
 
     def begin(self, address: int, tag: int) -> Memory:
         """Put the cursor at the beginning, for an array at ``address``; returns the scratch in use."""
-        bases, memory = self._bases, self._own
+        memory = self._own
         if memory is None:
             memory = self._pool.take(self.plan.scratch_nbytes)
-            bases[:] = self.plan.bases(address, address, memory.address)
-        else:
-            bases[0] = bases[1] = address
+            if memory.address != self._scratch:
+                self._place(memory)
+        self.cursor.walk.place_array(address)
         self.cursor.restart(tag)
         return memory
 
@@ -56,3 +55,7 @@ class WarmCall:
         """Give back what ``begin`` returned."""
         if memory is not self._own:
             self._pool.give_back(memory)
+
+    def _place(self, scratch: Memory) -> None:
+        self._scratch = scratch.address
+        self.cursor.walk.place(self.plan.bases(0, 0, scratch.address))

@@ -17,8 +17,10 @@ from rawcoll.comm.planner import AlgorithmLike, Planner
 from rawcoll.device.host import Memory
 from rawcoll.errors import TransportError, unknown_name
 from rawcoll.executor.cursor import Cursor
+from rawcoll.executor.walk import walk_of
 from rawcoll.kernels.host import host_kernels
 from rawcoll.kernels.protocol import Kernels
+from rawcoll.transport.base import Transport
 from rawcoll.transport.inproc import Switch
 
 Order = Callable[[Sequence[int]], int]
@@ -51,10 +53,14 @@ class World:
     def __init__(self, nranks: int, kernels: Kernels | None = None) -> None:
         self.nranks = nranks
         self._kernels = host_kernels() if kernels is None else kernels
-        self._switch = Switch(nranks)
-        self._transports = [self._switch.transport(rank) for rank in range(nranks)]
+        self._transports = self._connect()
         self._planners = [Planner(rank, nranks) for rank in range(nranks)]
         self._sequence = 0
+
+    def _connect(self) -> Sequence[Transport]:
+        """A transport for each rank, joined to all others."""
+        switch = Switch(self.nranks)
+        return [switch.transport(rank) for rank in range(self.nranks)]
 
     def run(
         self,
@@ -103,9 +109,9 @@ class World:
         """A cursor of one rank, not yet stepped, and the scratch that it needs as long as it runs."""
         plan = self._planners[rank].planned(bound.call, algorithm).plan
         memory = Memory(plan.scratch_nbytes)
-        bases = plan.bases(bound.src, bound.dst, memory.address)
-        cursor = Cursor(plan, bases, self._transports[rank], self._kernels, self._sequence)
-        return cursor, memory
+        walk = walk_of(plan, self._transports[rank], self._kernels)
+        walk.place(plan.bases(bound.src, bound.dst, memory.address))
+        return Cursor(walk, self._sequence), memory
 
     def _bound(self, collective: str, rank: int, arguments: dict[str, Any]) -> Bound:
         if collective not in calls.BINDERS:

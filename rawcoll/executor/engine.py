@@ -15,11 +15,10 @@ from functools import cache
 from typing import Final
 
 from rawcoll.device.host import Task
+from rawcoll.executor.walk import Patience
 
 _SPINS_BETWEEN_CLOCKS: Final = 256
 """Idle steps of a blocked caller between two looks at the clock, which costs as much as a step."""
-_PATIENCE: Final = 24
-"""About ten microseconds: longer than a small message takes, shorter than anybody else notices."""
 _FIRST_NAP_S: Final = 20e-6
 _LONGEST_NAP_S: Final = 300e-6
 """Tried on two cores: naps of 0.1 ms leave 0.73 of the overlap, 0.3 ms leave 0.80."""
@@ -48,9 +47,9 @@ class Engine:
         """Whether an idle caller gives up the core: set where ranks outnumber cores."""
 
     @property
-    def patience(self) -> int:
-        """How often a cursor whose caller blocks may ask again in one step."""
-        return 0 if self.yields else _PATIENCE
+    def patience(self) -> Patience:
+        """How a step waits whose caller blocks."""
+        return Patience.YIELD if self.yields else Patience.SPIN
 
     def submit(self, task: Task) -> None:
         """Have ``task`` stepped in the background until it has finished. Does not block."""

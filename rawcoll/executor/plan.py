@@ -5,15 +5,19 @@ Bound to sizes and types, not to arrays: one plan serves every call of the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rawcoll.device.host import ALIGNMENT
+from rawcoll.executor.native import native_table
 from rawcoll.executor.table import Kernel, LocalRow, NativeRow, Table
 from rawcoll.kernels.protocol import Kernels
 from rawcoll.transport.base import NativeCall
 from rawcoll.types import DType, Op
+
+if TYPE_CHECKING:
+    from rawcoll.native import _native
 
 _COPY: Final = Kernel.COPY
 _REDUCE_LAST: Final = Kernel.REDUCE_LAST
@@ -35,6 +39,7 @@ class Plan:
         divisor: what the last reduction divides by: the number of ranks for an average, else 1.
         offsets: where each scratch slot begins in the block that holds them all.
         scratch_nbytes: size of that block.
+        native: the table for native code, or None where it has to be walked in Python.
     """
 
     collective: str
@@ -44,15 +49,16 @@ class Plan:
     divisor: int
     offsets: tuple[int, ...]
     scratch_nbytes: int
+    native: _native.Table | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, collective: str, table: Table, dtype: DType, op: Op, nranks: int) -> Plan:
         """The plan of a table."""
         padded = [-(-nbytes // ALIGNMENT) * ALIGNMENT for nbytes in table.scratch_nbytes]
         *offsets, total = accumulate(padded, initial=0)
-        if op is Op.AVG:
-            return cls(collective, table, dtype, Op.SUM, nranks, tuple(offsets), total)
-        return cls(collective, table, dtype, op, 1, tuple(offsets), total)
+        op, divisor = (Op.SUM, nranks) if op is Op.AVG else (op, 1)
+        native = native_table(table, dtype, op, divisor)
+        return cls(collective, table, dtype, op, divisor, tuple(offsets), total, native)
 
     def bases(self, src: int, dst: int, scratch: int) -> Bases:
         """Addresses of all slots, for the caller's arrays and a block of scratch."""

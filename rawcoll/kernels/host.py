@@ -15,7 +15,7 @@ from rawcoll.kernels.fallback import NumpyKernels
 from rawcoll.kernels.protocol import Kernels
 
 _MISSING = (
-    "rawcoll.kernels._native: the C++ extension cannot be imported ({reason}); numpy does its "
+    "rawcoll.native._native: the C++ extension cannot be imported ({reason}); numpy does its "
     "work. Results are the same bits, but a reduction starts 15 us later and takes 2 to 5 times as "
     "long on large arrays, 9 to 18 times for 16-bit floats. To build it: `pip install .` in the "
     "source tree, with a C++17 compiler. RAWCOLL_NATIVE=0 chooses numpy without this warning."
@@ -31,7 +31,7 @@ def host_kernels() -> Kernels:
     if os.environ.get("RAWCOLL_NATIVE") == "0":
         return NumpyKernels()
     try:
-        from rawcoll.kernels import _native
+        from rawcoll.native import _native
     except ImportError as error:
         warnings.warn(_MISSING.format(reason=error), RuntimeWarning, stacklevel=2)
         return NumpyKernels()

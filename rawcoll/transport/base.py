@@ -9,42 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rawcoll.device.host import Memory
 from rawcoll.types import DType, Op
+
+if TYPE_CHECKING:
+    from rawcoll.native import _native
 
 Message = tuple[int, int, int, int]
 """Slot, offset in bytes, size in bytes (never zero), peer."""
 
 
 class Pending(Protocol):
-    """Messages under way. Either ``test`` until it is true, or ``wait``, not both."""
+    """Messages under way."""
 
     def test(self) -> bool:
         """Whether all have arrived and may be reused. Makes progress; raises TransportError."""
 
-    def arrived(self) -> bool:
-        """Whether all that is received is here; sends may still be under way. Makes progress."""
-
-    def wait(self) -> None:
-        """Block until ``test`` would be true."""
-
     def missing(self) -> tuple[int, ...]:
         """The peers whose messages are not complete."""
-
-    def release(self) -> None:
-        """What was lent is no longer read: give it back, and put the bases as they were."""
-
-
-class Prepared(Protocol):
-    """Messages fixed to their addresses, started again and again."""
-
-    def start(self) -> Pending:
-        """Start them. Only when those started before have completed."""
-
-    def free(self) -> None:
-        """Give the requests back; not while they are under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +71,17 @@ class Transport(Protocol):
     def nranks(self) -> int:
         """How many ranks there are."""
 
+    @property
+    def wires(self) -> _native.Wires | None:
+        """What native code sends messages through; None: only ``post`` can."""
+
     def post(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),
-        early: bool = False,
+        self, sends: Sequence[Message], recvs: Sequence[Message], bases: Sequence[int], tag: int
     ) -> Pending:
         """Start the messages of one transfer. Never blocks.
 
-        Messages match first-in-first-out per (source, destination, tag). For a slot in ``lent`` the
-        transport may put the address of the message in its own memory into ``bases`` instead of copying
-        it, until ``release``. Only with ``early``, when the caller goes on as soon as all has
-        ``arrived``, may a send last until its receiver has released the message.
+        Messages match first-in-first-out per (source, destination, tag).
         """
-
-    def prepare(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),
-        early: bool = False,
-    ) -> Prepared:
-        """Fix the messages of one transfer to addresses, for being started many times."""
 
     def allocate(self, nbytes: int) -> Memory:
         """Memory from which messages travel best. Collective, of one size on all ranks."""

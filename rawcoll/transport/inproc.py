@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rawcoll.device.host import Memory
 from rawcoll.errors import BackendUnavailable, TransportError
-from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
+from rawcoll.transport.base import Message, NativeCall, Pending
 
 
 @dataclass(slots=True)
@@ -45,23 +45,9 @@ class InprocPending:
         """See Pending."""
         return not self._left
 
-    def arrived(self) -> bool:
-        """See Pending."""
-        return not self._left
-
-    def wait(self) -> None:
-        """Nothing moves while the one thread is here: only a complete transfer can be waited for."""
-        if self._left:
-            raise TransportError(
-                f"wait: in-process ranks share one thread: found peers {self.missing()} missing"
-            )
-
     def missing(self) -> tuple[int, ...]:
         """See Pending."""
         return tuple(sorted(self._left))
-
-    def release(self) -> None:
-        """See Pending: nothing was lent."""
 
 
 class Switch:
@@ -112,6 +98,7 @@ class InprocTransport:
     def __init__(self, switch: Switch, rank: int) -> None:
         self._switch = switch
         self.rank = rank
+        self.wires = None
 
     @property
     def nranks(self) -> int:
@@ -119,13 +106,7 @@ class InprocTransport:
         return self._switch.nranks
 
     def post(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
-        early: bool = False,  # noqa: ARG002
+        self, sends: Sequence[Message], recvs: Sequence[Message], bases: Sequence[int], tag: int
     ) -> Pending:
         """See Transport."""
         pending = InprocPending()
@@ -136,18 +117,6 @@ class InprocTransport:
         for slot, offset, nbytes, peer in recvs:
             self._switch.recv(peer, self.rank, tag, _Posted(bases[slot] + offset, nbytes, pending))
         return pending
-
-    def prepare(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - nothing is lent
-        early: bool = False,  # noqa: ARG002
-    ) -> Prepared:
-        """See Transport."""
-        return _Repost(self, tuple(sends), tuple(recvs), bases, tag)
 
     def allocate(self, nbytes: int) -> Memory:
         """See Transport."""
@@ -169,20 +138,3 @@ class InprocTransport:
 
     def close(self) -> None:
         """See Transport."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Repost:
-    """Nothing can be prepared in one process: the same post again."""
-
-    transport: InprocTransport
-    sends: tuple[Message, ...]
-    recvs: tuple[Message, ...]
-    bases: list[int]
-    tag: int
-
-    def start(self) -> Pending:
-        return self.transport.post(self.sends, self.recvs, self.bases, self.tag)
-
-    def free(self) -> None:
-        pass

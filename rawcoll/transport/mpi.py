@@ -7,14 +7,18 @@ neither meets the caller's traffic or the other. Larger messages than MPI's coun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mpi4py import MPI
 
 from rawcoll.device.host import Memory
-from rawcoll.transport.base import Message, NativeCall, Pending, Prepared
+from rawcoll.transport.base import Message, NativeCall, Pending
 from rawcoll.transport.mpi_errors import mapped, transport_error
+from rawcoll.transport.mpi_functions import native_mpi
 from rawcoll.transport.mpi_native import NativeCollectives
+
+if TYPE_CHECKING:
+    from rawcoll.native import _native
 
 _MAX_MESSAGE_NBYTES: Final = 1 << 30
 """Below 2^31, beyond which a count of bytes does not fit every MPI's 32-bit count."""
@@ -37,17 +41,12 @@ class MpiTransport:
         self._max_nbytes = max_message_nbytes
         self.rank: int = comm.rank
         self.nranks: int = comm.size
+        self.wires = None
         self._isend = comm.Isend
         self._irecv = comm.Irecv
 
     def post(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
-        early: bool = False,  # noqa: ARG002
+        self, sends: Sequence[Message], recvs: Sequence[Message], bases: Sequence[int], tag: int
     ) -> Pending:
         """See Transport. Receives first: a message that finds its place open is not buffered."""
         requests: list[MPI.Request] = []
@@ -59,7 +58,6 @@ class MpiTransport:
                     requests.append(self._irecv((memory, nbytes, _BYTE), peer, tag))
                 else:
                     self._start(self._irecv, (slot, offset, nbytes, peer), bases, tag, requests)
-            nrecvs = len(requests)
             for slot, offset, nbytes, peer in sends:
                 if nbytes <= limit:
                     memory = _from_address(bases[slot] + offset, nbytes)
@@ -68,25 +66,7 @@ class MpiTransport:
                     self._start(self._isend, (slot, offset, nbytes, peer), bases, tag, requests)
         except MPI.Exception as error:
             raise transport_error("post", error, self.rank) from error
-        return MpiPending(requests, nrecvs, recvs, sends, self)
-
-    def prepare(
-        self,
-        sends: Sequence[Message],
-        recvs: Sequence[Message],
-        bases: list[int],
-        tag: int,
-        lent: frozenset[int] = frozenset(),  # noqa: ARG002 - MPI copies
-        early: bool = False,  # noqa: ARG002
-    ) -> Prepared:
-        """See Transport: persistent requests."""
-        requests: list[MPI.Request] = []
-        for message in recvs:
-            self._start(self._comm.Recv_init, message, bases, tag, requests)
-        nrecvs = len(requests)
-        for message in sends:
-            self._start(self._comm.Send_init, message, bases, tag, requests)
-        return MpiPrepared(requests, nrecvs, recvs, sends, self)
+        return MpiPending(requests, recvs, sends, self)
 
     def allocate(self, nbytes: int) -> Memory:
         """See Transport."""
@@ -105,6 +85,10 @@ class MpiTransport:
         """Free the communicators. Collective."""
         self._collectives.close()
         self._comm.Free()
+
+    def functions(self) -> _native.Mpi | None:
+        """The same messages for native code (``rawcoll.native._native.Mpi``); None without the extension."""
+        return native_mpi(self._comm, self._max_nbytes)
 
     def npieces(self, nbytes: int) -> int:
         """How many pieces a message of ``nbytes`` travels in."""
@@ -132,18 +116,16 @@ class MpiTransport:
 class MpiPending:
     """Requests under way: those of the receives, then those of the sends."""
 
-    __slots__ = ("_done", "_nrecvs", "_recvs", "_requests", "_sends", "_transport")
+    __slots__ = ("_done", "_recvs", "_requests", "_sends", "_transport")
 
     def __init__(
         self,
         requests: list[MPI.Request],
-        nrecvs: int,
         recvs: Sequence[Message],
         sends: Sequence[Message],
         transport: MpiTransport,
     ) -> None:
         self._requests = requests
-        self._nrecvs = nrecvs
         self._recvs = recvs
         self._sends = sends
         self._transport = transport
@@ -164,15 +146,6 @@ class MpiPending:
         self._done = done
         return True
 
-    def arrived(self) -> bool:
-        """See Pending. The receives come first."""
-        return self.test() or self._done >= self._nrecvs
-
-    def wait(self) -> None:
-        """See Pending."""
-        with mapped("message", self._transport.rank):
-            MPI.Request.Waitall(self._requests)
-
     def missing(self) -> tuple[int, ...]:
         """See Pending."""
         open_peers = (
@@ -182,9 +155,6 @@ class MpiPending:
         )
         return tuple(sorted(set(open_peers)))
 
-    def release(self) -> None:
-        """See Pending: nothing was lent."""
-
     def _peers(self) -> list[int]:
         """The peer of each request."""
         return [
@@ -192,24 +162,6 @@ class MpiPending:
             for _, _, nbytes, peer in (*self._recvs, *self._sends)
             for _ in range(self._transport.npieces(nbytes))
         ]
-
-
-class MpiPrepared(MpiPending):
-    """Persistent requests; its own Pending while they are under way."""
-
-    __slots__ = ()
-
-    def start(self) -> Pending:
-        """See Prepared."""
-        self._done = 0
-        for request in self._requests:
-            request.Start()  # type: ignore[attr-defined]
-        return self
-
-    def free(self) -> None:
-        """See Prepared."""
-        for request in self._requests:
-            request.Free()
 
 
 def raw_collective(

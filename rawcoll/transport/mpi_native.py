@@ -63,22 +63,9 @@ class NativePending:
             self._run_then()
         return True
 
-    def arrived(self) -> bool:
-        """See Pending."""
-        return self.test()
-
-    def wait(self) -> None:
-        """See Pending."""
-        with mapped("collective", self._rank):
-            self._request.Wait()
-        self._run_then()
-
     def missing(self) -> tuple[int, ...]:
         """See Pending: MPI does not say who is late; any of the others may be."""
         return () if self._then is None else tuple(r for r in self._ranks if r != self._rank)
-
-    def release(self) -> None:
-        """See Pending: nothing was lent."""
 
     def _run_then(self) -> None:
         then, self._then = self._then, None
@@ -117,7 +104,7 @@ class NativeCollectives:
         request = getattr(starter, call.collective)()
         pending = NativePending(request, starter.then, call.ranks, self._parent.rank)
         if blocking:
-            pending.wait()
+            pending.test()
         return pending
 
     def close(self) -> None:

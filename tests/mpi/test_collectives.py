@@ -171,6 +171,7 @@ def case_large_messages_travel_in_pieces(comm, mpi):
     import numpy as np
 
     from rawcoll.transport.mpi import MpiTransport
+    from rawcoll.transport.wired import WiredTransport
 
     transport = MpiTransport(mpi.Dup(), max_message_nbytes=1000)
     x = np.arange(5001, dtype=np.uint16) + comm.rank
@@ -178,16 +179,14 @@ def case_large_messages_travel_in_pieces(comm, mpi):
     ahead, behind = (comm.rank + 1) % comm.nranks, (comm.rank - 1) % comm.nranks
     message = (0, 0, x.nbytes, ahead), (1, 0, x.nbytes, behind)
     bases = [x.ctypes.data, y.ctypes.data]
-    transport.post(message[:1], message[1:], bases, 3).wait()
-    assert y.tolist() == (np.arange(5001) + behind).tolist()
-    y[:] = 0
-    prepared = transport.prepare(message[:1], message[1:], bases, 4)
-    pending = prepared.start()
-    while not pending.test():
-        pass
-    prepared.free()
-    assert y.tolist() == (np.arange(5001) + behind).tolist()
-    transport.close()
+    by_native_code = WiredTransport.over(transport, mpi.Dup(), shared_memory=False)
+    for tag, through in enumerate((transport, by_native_code)):
+        y[:] = 0
+        pending = through.post(message[:1], message[1:], bases, tag)
+        while not pending.test():
+            pass
+        assert y.tolist() == (np.arange(5001) + behind).tolist()
+    by_native_code.close()
 
 
 test_collectives = mpi_cases(globals(), nranks=(1, 2, 3, 4, 5))

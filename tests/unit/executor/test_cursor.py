@@ -15,6 +15,7 @@ from rawcoll.errors import TransportError
 from rawcoll.executor.cursor import Cursor
 from rawcoll.executor.plan import Plan
 from rawcoll.executor.table import Kernel, LocalRow, Table, WireRow
+from rawcoll.executor.walk import PythonWalk
 from rawcoll.executor.work import Work
 from rawcoll.kernels.fallback import NumpyKernels
 from rawcoll.transport.inproc import Switch
@@ -27,7 +28,7 @@ class FailingKernels(NumpyKernels):
 
 
 class FailingTransport:
-    rank, nranks = 0, 2
+    rank, nranks, wires = 0, 2, None
 
     def __init__(self, when: str) -> None:
         self.when = when
@@ -53,15 +54,21 @@ def plan(wire: tuple[WireRow, ...] = (), local: tuple[LocalRow, ...] = ()) -> Pl
     return Plan.of("test", Table(wire, local), DTYPES["float64"], Op.SUM, 2)
 
 
+def walk(
+    arrays: tuple[np.ndarray, ...],
+    *args: object,
+    transport: object = None,
+    kernels: object = None,
+) -> PythonWalk:
+    transport, kernels = transport or Switch(2).transport(0), kernels or NumpyKernels()
+    made = PythonWalk(plan(*args), transport, kernels)
+    made.place([array.ctypes.data for array in arrays])
+    return made
+
+
 def cursor(*args: object, transport: object = None, kernels: object = None) -> Cursor:
     x, y = np.ones(1), np.zeros(1)
-    made = Cursor(
-        plan(*args),
-        [x.ctypes.data, y.ctypes.data],
-        transport or Switch(2).transport(0),
-        kernels or NumpyKernels(),
-        0,
-    )
+    made = Cursor(walk((x, y), *args, transport=transport, kernels=kernels), 0)
     made.arrays = (x, y)  # type: ignore[attr-defined]
     return made
 
@@ -139,14 +146,7 @@ def test_it_waits_for_the_cursor_before_it() -> None:
     before = cursor((SEND,))
     x, y = np.ones(1), np.zeros(1)
     local = (LocalRow(0, Kernel.COPY, (1, 0), ((0, 0),), 1),)
-    after = Cursor(
-        plan((), local),
-        [x.ctypes.data, y.ctypes.data],
-        Switch(2).transport(0),
-        NumpyKernels(),
-        0,
-        before,
-    )
+    after = Cursor(walk((x, y), (), local), 0, before)
     assert not after.step()
     before.fail(ValueError())
     assert after.step()

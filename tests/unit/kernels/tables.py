@@ -14,7 +14,7 @@ from rawcoll.kernels import NUMPY_DTYPES, Kernels, NumpyKernels
 from rawcoll.types import DTYPES, Kind, Op
 
 try:
-    from rawcoll.kernels import _native
+    from rawcoll.native import _native
 except ImportError:
     _native = None
 

@@ -176,8 +176,8 @@ def test_numpy_on_request_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fresh_choice")
 def test_a_missing_extension_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAWCOLL_NATIVE", raising=False)
-    monkeypatch.delattr("rawcoll.kernels._native", raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "rawcoll.kernels._native", None)
+    monkeypatch.delattr("rawcoll.native._native", raising=False)
+    monkeypatch.setitem(__import__("sys").modules, "rawcoll.native._native", None)
     with pytest.warns(RuntimeWarning, match="pip install"):
         assert host_kernels().name == "numpy"
     with warnings.catch_warnings():
